@@ -1,0 +1,31 @@
+# Set-up on a fresh machine: `make demo` installs into .venv and resolves a paragraph, `make test`
+# runs the tests. PYTHON chooses the interpreter, as in `make PYTHON=python3.12 test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test test-slow lint clean
+
+demo: $(VENV)/installed
+	$(BIN)/python scripts/demo.py
+
+test: $(VENV)/installed
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+
+test-slow: $(VENV)/installed
+	$(BIN)/python -m pytest -m slow
+
+lint: $(VENV)/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+$(VENV)/installed: setup.cfg pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info

@@ -1,0 +1,168 @@
+"""Clusters on the `Doc`: how they are written to `doc.spans`, read back, and carried over from a
+gold document to a predicted one."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from spacy.tokens import Doc, SpanGroup
+
+DEFAULT_PREFIX = "coref_clusters"
+#: In the attributes of every group that is written here: which prefix it was written under.
+PREFIX_ATTR = "coref_prefix"
+
+Mention = tuple[int, int]
+
+TEXTS_DIFFER = (
+    "The predicted and the reference document of an example must have the same text but for white "
+    "space. Predicted: {!r}; reference: {!r}. Make the predicted Doc from the text or the words of "
+    "the reference, for example with nlp.make_doc(reference.text)."
+)
+
+
+def cluster_keys(doc: Doc, prefix: str = DEFAULT_PREFIX) -> list[str]:
+    """The keys of `doc.spans` that hold clusters, by number: 10 comes after 2.
+
+    doc (Doc): The document.
+    prefix (str): What stands before the number in the keys.
+    RETURNS (List[str]): The keys.
+    """
+    pattern = re.compile(re.escape(prefix) + r"_(\d+)")
+    found = [match for match in map(pattern.fullmatch, doc.spans) if match]
+    return [match[0] for match in sorted(found, key=lambda match: int(match[1]))]
+
+
+def find_prefix(doc: Doc) -> str:
+    """The prefix of the document's clusters: the default one if any key has it, else the one that
+    its component was told to use."""
+    if not cluster_keys(doc):
+        for group in doc.spans.values():
+            if PREFIX_ATTR in group.attrs:
+                return group.attrs[PREFIX_ATTR]
+    return DEFAULT_PREFIX
+
+
+def get_clusters(doc: Doc, prefix: str = DEFAULT_PREFIX) -> list[list[Mention]]:
+    """Read the clusters from `doc.spans`. Spans and groups that are empty are passed over.
+
+    doc (Doc): The document.
+    prefix (str): What stands before the number in the keys.
+    RETURNS (List[List[Tuple[int, int]]]): First word and end (exclusive) of each mention.
+    """
+    groups = (doc.spans[key] for key in cluster_keys(doc, prefix))
+    clusters = ([(span.start, span.end) for span in group if len(span)] for group in groups)
+    return [cluster for cluster in clusters if cluster]
+
+
+def set_clusters(
+    doc: Doc,
+    clusters: Iterable[Sequence[Mention]],
+    prefix: str = DEFAULT_PREFIX,
+    scores: Iterable[Sequence[float]] | None = None,
+) -> None:
+    """Write clusters to `doc.spans`, in place of those that are there under the same prefix.
+
+    doc (Doc): The document.
+    clusters (Iterable[Sequence[Tuple[int, int]]]): First word and end (exclusive) of each mention.
+    prefix (str): What stands before the number in the keys.
+    scores (Optional[Iterable[Sequence[float]]]): The probability of each mention's link.
+    """
+    groups = []
+    for mentions in clusters:
+        spans = [doc[start:end] for start, end in mentions]
+        groups.append(SpanGroup(doc, attrs={PREFIX_ATTR: prefix}, spans=spans))
+    for group, values in zip(groups, scores or (), strict=False):
+        group.attrs["scores"] = [float(value) for value in values]
+    for key in cluster_keys(doc, prefix):
+        del doc.spans[key]
+    for number, group in enumerate(groups, start=1):
+        group.name = f"{prefix}_{number}"
+        doc.spans[group.name] = group
+
+
+@dataclass
+class GoldClusters:
+    """Gold clusters in terms of a predicted document's words. What cannot be said in those terms
+    is unknown, which is neither right nor wrong.
+
+    mentions (ndarray): First and last word of each mention, in text order. *Shape:* (n_mentions, 2)
+    partition (ndarray): The cluster of each, numbered by first mention. *Shape:* (n_mentions,)
+    starts (ndarray): 1 for words that start a mention, 0 for those that do not, -1 where unknown
+        and for white space. *Shape:* (n_words,)
+    unknown_spans (Set[Tuple[int, int]]): Spans, by first and last word, that hold a gold mention
+        with other borders.
+    """
+
+    mentions: np.ndarray
+    partition: np.ndarray
+    starts: np.ndarray
+    unknown_spans: set[tuple[int, int]]
+
+
+def align_clusters(
+    predicted: Doc, reference: Doc, sentence_ends: np.ndarray, prefix: str = DEFAULT_PREFIX
+) -> GoldClusters:
+    """Carry gold clusters over to a document that may have other tokens and other white space.
+
+    Mentions are compared by characters. One whose borders fall inside a predicted word is left
+    out, and its nearest span is unknown. One that goes on after the end of its sentence cannot be
+    extracted, so its start is unknown too, but it is still clustered. A mention that stands in
+    several clusters counts for the first.
+
+    predicted (Doc): The document to learn on.
+    reference (Doc): The document with gold clusters.
+    sentence_ends (ndarray): Where the sentence of each predicted word ends, exclusive.
+    prefix (str): What stands before the number in the keys.
+    RETURNS (GoldClusters): The clusters.
+    """
+    gold_borders = character_borders(reference)
+    borders = character_borders(predicted)
+    if _letters(predicted) != _letters(reference):
+        raise ValueError(TEXTS_DIFFER.format(predicted.text[:80], reference.text[:80]))
+    words = np.flatnonzero(borders[:, 0] < borders[:, 1])
+    starts, ends = borders[words].T
+    cluster_of: dict[Mention, int] = {}
+    unknown = set()
+    for number, cluster in enumerate(get_clusters(reference, prefix)):
+        for start, end in cluster:
+            start_char, end_char = gold_borders[start, 0], gold_borders[end - 1, 1]
+            if start_char == end_char:
+                continue
+            first = int(np.searchsorted(starts, start_char, side="right")) - 1
+            last = int(np.searchsorted(ends, end_char, side="left"))
+            span = (int(words[first]), int(words[last]))
+            if starts[first] == start_char and ends[last] == end_char:
+                cluster_of.setdefault(span, number)
+            else:
+                unknown.add(span)
+    mentions = sorted(cluster_of)
+    labels = np.zeros(len(predicted), dtype=np.int64)
+    in_sentence = {(first, last) for first, last in mentions if last < sentence_ends[first]}
+    labels[borders[:, 0] == borders[:, 1]] = -1
+    labels[[first for first, _ in unknown.union(mentions)]] = -1
+    labels[[first for first, _ in in_sentence]] = 1
+    numbers: dict[int, int] = {}
+    partition = [numbers.setdefault(cluster_of[mention], len(numbers)) for mention in mentions]
+    return GoldClusters(
+        mentions=np.array(mentions, dtype=np.int64).reshape(-1, 2),
+        partition=np.array(partition, dtype=np.int64),
+        starts=labels,
+        unknown_spans=unknown.difference(mentions),
+    )
+
+
+def _letters(doc: Doc) -> str:
+    return "".join(doc.text.split()).lower()
+
+
+def character_borders(doc: Doc) -> np.ndarray:
+    """Where each token begins and ends, counted in characters that are not white space: the same
+    in every tokenisation of a text.
+
+    doc (Doc): The document.
+    RETURNS (ndarray): *Shape:* (n_tokens, 2)
+    """
+    lengths = np.array([len("".join(token.text.split())) for token in doc], dtype=np.int64)
+    ends = np.cumsum(lengths)
+    return np.stack([ends - lengths, ends], axis=1)

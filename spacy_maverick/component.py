@@ -1,0 +1,321 @@
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from spacy.errors import Errors
+from spacy.language import Language
+from spacy.pipeline.trainable_pipe import TrainablePipe
+from spacy.tokens import Doc, Span
+from spacy.training import Example, validate_examples, validate_get_examples
+from thinc.api import Config, Optimizer, set_dropout_rate
+
+from .clusters import DEFAULT_PREFIX, GoldClusters, align_clusters, get_clusters, set_clusters
+from .decoding import Cluster, decode
+from .errors import MaverickWarning
+from .extensions import register_extensions
+from .heads import MaverickModel, is_initialized, missing_upstream
+from .losses import Losses, coref_loss
+from .metrics import SCORE_NAMES
+from .modules.maverick import Candidates, Scores
+from .scorer import score_coref
+from .sentences import sentence_ends
+
+maverick_coref_default_config = """
+[model]
+@architectures = "spacy-maverick.MES.v1"
+
+[model.tok2vec]
+@architectures = "spacy.HashEmbedCNN.v2"
+pretrained_vectors = null
+width = 96
+depth = 4
+embed_size = 2000
+window_size = 1
+maxout_pieces = 3
+subword_features = true
+"""
+
+DEFAULT_MODEL = Config().from_str(maverick_coref_default_config)["model"]
+
+NOT_RUN = (
+    "Component '{name}' gets the states of words from '{upstream}', which has not run on this Doc. "
+    "Enable it, put it before '{name}' in the pipeline, or give '{name}' an encoder of its own "
+    'with nlp.replace_listeners("{upstream}", "{name}", ["model.tok2vec"]).'
+)
+NO_SUCH_SPANS = (
+    "Component '{name}' is to cluster the spans in doc.spans[\"{key}\"] (setting mentions_key), "
+    "but the Doc has only these keys: {keys}. Check the name, and that what sets them "
+    "comes before '{name}'."
+)
+
+NO_GOLD = (
+    "None of the first {n} examples has a cluster: expected gold clusters in doc.spans of the "
+    'reference, under "{span_cluster_prefix}_1", "{span_cluster_prefix}_2" and so on (setting '
+    "span_cluster_prefix). A model that is trained on such examples learns to find nothing."
+)
+
+SCORE_WEIGHTS = {name: 1.0 if name == "coref_conll_f" else None for name in SCORE_NAMES}
+
+
+@Language.factory(
+    "maverick_coref",
+    assigns=["doc.spans", "doc._.coref_clusters", "doc._.coref_resolved", "token._.coref_clusters"],
+    default_config={
+        "model": DEFAULT_MODEL,
+        "singletons": False,
+        "mentions_key": None,
+        "span_cluster_prefix": DEFAULT_PREFIX,
+        "scorer": {"@scorers": "spacy-maverick.coref_scorer.v1"},
+    },
+    default_score_weights=SCORE_WEIGHTS,
+)
+def make_maverick_coref(
+    nlp: Language,
+    name: str,
+    model: MaverickModel,
+    singletons: bool,
+    mentions_key: str | None,
+    span_cluster_prefix: str,
+    scorer: Callable | None,
+) -> "MaverickCoref":
+    """Make a component that resolves coreference.
+
+    model (Model): A Maverick model, of any clusterer.
+    singletons (bool): Whether to keep clusters of one mention.
+    mentions_key (Optional[str]): Cluster these spans and look for no others: "ents", "noun_chunks",
+        or a key of `doc.spans`.
+    span_cluster_prefix (str): What stands before the number in the keys of `doc.spans`.
+    scorer (Optional[Callable]): The scoring method.
+    """
+    return MaverickCoref(
+        nlp,
+        model,
+        name,
+        singletons=singletons,
+        mentions_key=mentions_key,
+        span_cluster_prefix=span_cluster_prefix,
+        scorer=scorer,
+    )
+
+
+class MaverickCoref(TrainablePipe):
+    """Finds the mentions of a text and clusters those that mean the same."""
+
+    def __init__(
+        self,
+        nlp: Language,
+        model: MaverickModel,
+        name: str = "maverick_coref",
+        *,
+        singletons: bool = False,
+        mentions_key: str | None = None,
+        span_cluster_prefix: str = DEFAULT_PREFIX,
+        scorer: Callable | None = score_coref,
+    ) -> None:
+        """Initialize the component.
+
+        nlp (Language): The pipeline.
+        model (Model): A Maverick model, of any clusterer.
+        name (str): The component's name, under which its losses are recorded.
+        singletons (bool): Whether to keep clusters of one mention.
+        mentions_key (Optional[str]): Cluster these spans and look for no others: "ents",
+            "noun_chunks", or a key of `doc.spans`.
+        span_cluster_prefix (str): What stands before the number in the keys of `doc.spans`.
+        scorer (Optional[Callable]): The scoring method.
+        """
+        register_extensions()
+        self.vocab = nlp.vocab
+        self.model = model
+        self.name = name
+        self.scorer = scorer
+        self.cfg: dict[str, Any] = {
+            "singletons": singletons,
+            "mentions_key": mentions_key,
+            "span_cluster_prefix": span_cluster_prefix,
+        }
+
+    def predict(self, docs: Iterable[Doc]) -> list[list[Cluster]]:
+        """Resolve a batch of docs, without changing them.
+
+        docs (Iterable[Doc]): The documents.
+        RETURNS (List[List[Cluster]]): The clusters of each document.
+        """
+        docs = list(docs)
+        self._check_initialized()
+        if not any(len(doc) for doc in docs):
+            # There is nothing to encode, and encoders differ in whether they take that.
+            return [[] for _ in docs]
+        upstream = missing_upstream(self.model, docs)
+        if upstream is not None:
+            raise ValueError(NOT_RUN.format(name=self.name, upstream=upstream))
+        candidates = [Candidates(mentions=self._given_mentions(doc)) for doc in docs]
+        links = self.model.predict((docs, candidates))
+        return [decode(answer, singletons=self.cfg["singletons"]) for answer in links]
+
+    def set_annotations(self, docs: Iterable[Doc], clusters: list[list[Cluster]]) -> None:
+        """Write clusters to `doc.spans`, in place of those of an earlier run.
+
+        docs (Iterable[Doc]): The documents.
+        clusters (List[List[Cluster]]): The clusters of each, from `predict`.
+        """
+        for doc, of_doc in zip(docs, clusters, strict=True):
+            set_clusters(
+                doc,
+                [cluster.mentions for cluster in of_doc],
+                self.cfg["span_cluster_prefix"],
+                [cluster.scores for cluster in of_doc],
+            )
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optimizer | None = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """Learn from a batch of examples.
+
+        examples (Iterable[Example]): The examples.
+        drop (float): The dropout rate of Thinc layers. The heads have one of their own.
+        sgd (Optional[thinc.api.Optimizer]): The optimizer.
+        losses (Optional[Dict[str, float]]): Losses to add to: the component's, and its three parts
+            under the component's name with "_start", "_end" and "_clust".
+        RETURNS (Dict[str, float]): The losses.
+        """
+        losses = {} if losses is None else losses
+        examples = list(examples)
+        validate_examples(examples, "MaverickCoref.update")
+        self._check_initialized()
+        docs = [example.predicted for example in examples]
+        parts = Losses()
+        if any(len(doc) for doc in docs):
+            set_dropout_rate(self.model, drop)
+            golds = self._golds(examples)
+            candidates = [
+                Candidates(gold.mentions, np.flatnonzero(gold.starts == 1), gold.partition)
+                for gold in golds
+            ]
+            scores, backprop = self.model.begin_update((docs, candidates))
+            parts, d_scores = coref_loss(golds, scores)
+            backprop(d_scores)
+            if sgd not in (None, False):
+                self.finish_update(sgd)
+        for key, loss in [("", parts.total), *((f"_{k}", v) for k, v in vars(parts).items())]:
+            losses[self.name + key] = losses.get(self.name + key, 0.0) + loss
+        return losses
+
+    def get_loss(
+        self, examples: Iterable[Example], scores: list[Scores]
+    ) -> tuple[float, list[Scores]]:
+        """The loss of a batch, and its gradient.
+
+        examples (Iterable[Example]): The examples.
+        scores (List[Scores]): What the model says of them in training.
+        RETURNS (Tuple[float, List[Scores]]): The loss, and the gradients in place of the logits.
+        """
+        losses, d_scores = coref_loss(self._golds(examples), scores)
+        return losses.total, d_scores
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+    ) -> None:
+        """Make the component ready for training.
+
+        get_examples (Callable[[], Iterable[Example]]): Gives examples of the training data.
+        nlp (Optional[Language]): The pipeline.
+        """
+        validate_get_examples(get_examples, "MaverickCoref.initialize")
+        sample: list[Doc] = []
+        for example in get_examples():
+            if len(example.reference):
+                sample.append(example.reference)
+            if len(sample) == 10:
+                break
+        if sample and not any(get_clusters(doc, self.cfg["span_cluster_prefix"]) for doc in sample):
+            text = NO_GOLD.format(n=len(sample), **self.cfg)
+            warnings.warn(text, MaverickWarning, stacklevel=2)
+        self.model.initialize(X=sample or None)
+
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+        """Score the component's clusters.
+
+        examples (Iterable[Example]): The examples, with predictions.
+        RETURNS (Dict[str, Any]): The scores.
+        """
+        if self.scorer is None:
+            return {}
+        prefix = self.cfg["span_cluster_prefix"]
+        return self.scorer(examples, **{"span_cluster_prefix": prefix, **kwargs})
+
+    # The settings are part of the pipeline's config and have no other home. Were they saved in the
+    # component's folder too, as spaCy does by default, then they would win over what a user passes
+    # to `spacy.load(…, config=…)`, without a word.
+
+    def to_disk(self, path: Any, *, exclude: Iterable[str] = ()) -> None:
+        """Save the weights to disk.
+
+        path (Union[str, Path]): The component's folder.
+        exclude (Iterable[str]): Names of fields to leave out.
+        """
+        super().to_disk(path, exclude=[*exclude, "cfg"])
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """Save the weights to bytes.
+
+        exclude (Iterable[str]): Names of fields to leave out.
+        RETURNS (bytes): The weights.
+        """
+        return super().to_bytes(exclude=[*exclude, "cfg"])
+
+    def from_disk(self, path: Any, *, exclude: Iterable[str] = ()) -> "MaverickCoref":
+        """Load the weights from disk.
+
+        path (Union[str, Path]): The component's folder.
+        exclude (Iterable[str]): Names of fields to leave out.
+        RETURNS (MaverickCoref): The component.
+        """
+        return super().from_disk(path, exclude=[*exclude, "cfg"])
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "MaverickCoref":
+        """Load the weights from bytes.
+
+        bytes_data (bytes): What `to_bytes` gave.
+        exclude (Iterable[str]): Names of fields to leave out.
+        RETURNS (MaverickCoref): The component.
+        """
+        return super().from_bytes(bytes_data, exclude=[*exclude, "cfg"])
+
+    def _check_initialized(self) -> None:
+        if not is_initialized(self.model):
+            raise ValueError(Errors.E109.format(name=self.name))
+
+    def _golds(self, examples: Iterable[Example]) -> list[GoldClusters]:
+        examples = list(examples)
+        ends = sentence_ends(example.predicted for example in examples)
+        prefix = self.cfg["span_cluster_prefix"]
+        return [
+            align_clusters(example.predicted, example.reference, doc_ends, prefix)
+            for example, doc_ends in zip(examples, ends, strict=True)
+        ]
+
+    def _given_mentions(self, doc: Doc) -> np.ndarray | None:
+        key = self.cfg["mentions_key"]
+        if key is None:
+            return None
+        spans: Iterable[Span]
+        if key == "ents":
+            spans = doc.ents
+        elif key == "noun_chunks":
+            spans = doc.noun_chunks
+        elif key in doc.spans or not len(doc):
+            spans = doc.spans.get(key, ())
+        else:
+            keys = ", ".join(doc.spans) or "(none)"
+            raise ValueError(NO_SUCH_SPANS.format(name=self.name, key=key, keys=keys))
+        mentions = sorted({(span.start, span.end - 1) for span in spans if len(span)})
+        return np.array(mentions, dtype=np.int64).reshape(-1, 2)

@@ -1,0 +1,218 @@
+"""The torch module around a Hugging Face encoder: batches of windows in, states of pieces out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from spacy.tokens import Doc
+from thinc.api import get_torch_default_device
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+from .attention import Kind as AttentionKind
+from .attention import attention_in_use, use_attention
+from .batching import WindowBatch, batch_windows
+from .huggingface import (
+    add_speaker_tokens,
+    encoder_from_bytes,
+    encoder_to_bytes,
+    load_encoder,
+    local_attention,
+    position_limit,
+)
+from .pieces import DocPieces, doc_pieces, special_pieces
+from .windows import Cutting, cut_windows
+
+#: A window must hold special tokens, a speaker's name and some text.
+MIN_WINDOW = 16
+
+
+@dataclass(frozen=True)
+class EncoderSettings:
+    """The settings of an encoder, see `architectures.DocTransformer`. They are not stored with the
+    weights: a pipeline's config is the one place where they stand and can be changed."""
+
+    name: str | Path
+    window: int | None = None
+    overlap: int | None = None
+    speakers: bool = True
+    opening_marker: bool = False
+    attention: AttentionKind = "auto"
+    tokenizer_config: dict[str, Any] = field(default_factory=dict)
+    transformer_config: dict[str, Any] = field(default_factory=dict)
+    gradient_checkpointing: bool = False
+    max_batch_cost: int = 2_000_000
+
+    def __post_init__(self) -> None:
+        if self.window is not None and self.window < MIN_WINDOW:
+            raise ValueError(
+                f"Expected a window of at least {MIN_WINDOW} pieces, got {self.window}. Set a "
+                "longer window, or none to encode documents whole."
+            )
+        if self.overlap is not None and self.overlap < 0:
+            raise ValueError(f"Expected an overlap of 0 pieces or more, got {self.overlap}.")
+        unused = {"output_hidden_states", "output_attentions"} & self.transformer_config.keys()
+        if unused:
+            raise ValueError(
+                f"The encoder hands on its last states only, but transformer_config has "
+                f"{sorted(unused)}. Leave them out."
+            )
+        if self.max_batch_cost < 1:
+            raise ValueError(
+                f"Expected max_batch_cost to be positive, got {self.max_batch_cost}. The default "
+                "is 2,000,000."
+            )
+
+
+class EncoderModule(torch.nn.Module):
+    """An encoder with its tokenizer. Empty until `load`, `set_encoder` or `from_bytes` fills it, so
+    that a pipeline can be made of a config without loading weights that are about to be replaced.
+
+    settings (EncoderSettings): The settings.
+    """
+
+    transformer: PreTrainedModel | None
+    tokenizer: PreTrainedTokenizerFast | None
+
+    def __init__(self, settings: EncoderSettings):
+        super().__init__()
+        self.settings = settings
+        self.transformer = None
+        self.tokenizer = None
+        self.cutting = Cutting([], [])
+
+    @property
+    def attention(self) -> str:
+        """RETURNS (str): The kind of attention in use, see `attention.attention_in_use`."""
+        return attention_in_use(self.loaded()[0])
+
+    def load(self) -> None:
+        """Load the encoder that the settings name."""
+        settings = self.settings
+        self.set_encoder(
+            *load_encoder(settings.name, settings.tokenizer_config, settings.transformer_config)
+        )
+
+    def set_encoder(self, transformer: PreTrainedModel, tokenizer: PreTrainedTokenizerFast) -> None:
+        """Take an encoder and prepare it for the settings.
+
+        transformer (PreTrainedModel): The model.
+        tokenizer (PreTrainedTokenizerFast): The tokenizer.
+        """
+        settings = self.settings
+        if settings.speakers or settings.opening_marker:
+            add_speaker_tokens(transformer, tokenizer)
+        use_attention(transformer, settings.attention)
+        if settings.gradient_checkpointing:
+            # The reentrant kind gives no gradients to a model whose inputs need none.
+            transformer.gradient_checkpointing_enable({"use_reentrant": False})
+        self.cutting = _make_cutting(settings, transformer, tokenizer)
+        self.transformer = transformer.to(get_torch_default_device())
+        self.tokenizer = tokenizer
+
+    def loaded(self) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
+        """RETURNS (Tuple[PreTrainedModel, PreTrainedTokenizerFast]): The encoder and its tokenizer.
+        Raises an error if there are none yet."""
+        if self.transformer is None or self.tokenizer is None:
+            raise ValueError(
+                f"The encoder {str(self.settings.name)!r} is not loaded. Call nlp.initialize(), or "
+                "load the pipeline from a folder it was saved to."
+            )
+        return self.transformer, self.tokenizer
+
+    def to_bytes(self) -> bytes:
+        """RETURNS (bytes): The encoder and its tokenizer; nothing if there are none yet."""
+        return b"" if self.transformer is None else encoder_to_bytes(*self.loaded())
+
+    def from_bytes(self, message: bytes) -> "EncoderModule":
+        """Load what `to_bytes` has stored.
+
+        message (bytes): The message.
+        RETURNS (EncoderModule): This module.
+        """
+        if message:
+            self.set_encoder(*encoder_from_bytes(message))
+        return self
+
+    def plan(self, docs: Sequence[Doc]) -> tuple[list[DocPieces], list[WindowBatch], int]:
+        """Plan how to encode documents.
+
+        docs (Sequence[Doc]): Documents with at least one word each.
+        RETURNS (Tuple[List[DocPieces], List[WindowBatch], int]): The pieces of each document, the
+            batches to run, and the number of states they give.
+        """
+        transformer, tokenizer = self.loaded()
+        pieces = doc_pieces(
+            docs,
+            tokenizer,
+            speakers=self.settings.speakers,
+            opening_marker=self.settings.opening_marker,
+            max_marker=self.cutting.max_marker,
+        )
+        windows = []
+        n_rows = 0
+        for doc in pieces:
+            windows += cut_windows(doc, self.cutting, first_row=n_rows)
+            n_rows += int(doc.lengths.clip(min=1).sum())
+        batches = batch_windows(
+            windows,
+            max_cost=self.settings.max_batch_cost,
+            pad_id=self.pad_id,
+            local=local_attention(transformer),
+        )
+        return pieces, batches, n_rows
+
+    @property
+    def pad_id(self) -> int:
+        """RETURNS (int): The piece to pad with. Any will do where the tokenizer has none, because
+        padding is masked."""
+        pad_id = self.loaded()[1].pad_token_id
+        return 0 if pad_id is None else pad_id
+
+    def forward(self, batches: Sequence[WindowBatch], n_rows: int) -> Tensor:
+        """Run the encoder on each batch and keep what was chosen of its output. Outside of training
+        no other state outlives its batch, so memory grows with the kept states only. In training
+        all batches are part of one graph.
+
+        batches (Sequence[WindowBatch]): The batches.
+        n_rows (int): The number of states. Rows that no window fills are zeros.
+        RETURNS (Tensor): The states. *Shape:* (n_rows, width)
+        """
+        transformer, _ = self.loaded()
+        device = transformer.device
+        states = torch.zeros(n_rows, transformer.config.hidden_size, device=device)
+        for batch in batches:
+            output = transformer(
+                input_ids=torch.from_numpy(batch.input_ids).to(device),
+                attention_mask=torch.from_numpy(batch.attention_mask).to(device),
+                return_dict=True,
+            ).last_hidden_state
+            kept = output.flatten(0, 1)[torch.from_numpy(batch.kept).to(device)]
+            rows = torch.from_numpy(batch.rows).to(device)
+            states.index_copy_(0, rows, kept.to(states.dtype))
+            del output, kept  # Or they would be kept until the next batch is done.
+        return states
+
+
+def _make_cutting(
+    settings: EncoderSettings, transformer: PreTrainedModel, tokenizer: PreTrainedTokenizerFast
+) -> Cutting:
+    before, after = special_pieces(tokenizer)
+    limit = position_limit(transformer)
+    window = limit if settings.window is None else settings.window
+    if window is None:
+        return Cutting(before, after)
+    if limit is not None and window > limit:
+        raise ValueError(
+            f"Expected a window of at most {limit} pieces, because {str(settings.name)!r} has no "
+            f"more positions, got {window}. Set a shorter window, or none to use all positions."
+        )
+    overlap = window // 4 if settings.overlap is None else settings.overlap
+    if overlap > window // 2:
+        raise ValueError(
+            f"Expected an overlap of at most half of the window of {window} pieces, got {overlap}. "
+            "Set a smaller overlap, or none for a quarter of the window."
+        )
+    return Cutting(before, after, window, overlap)

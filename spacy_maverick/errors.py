@@ -1,0 +1,2 @@
+class MaverickWarning(UserWarning):
+    """Something a user of spacy-maverick should know and can change."""

@@ -1,0 +1,58 @@
+from collections.abc import Callable
+from typing import Any
+
+from spacy.tokens import Doc, Span, Token
+
+from .clusters import cluster_keys, find_prefix
+from .resolve import resolve
+
+
+def register_extensions() -> None:
+    """Make the extension attributes known to spaCy; safe to call often. Those that read clusters
+    are getters over `doc.spans`, so they are never stale and need not be saved.
+
+    An attribute of the same name that somebody else has set is left alone.
+    """
+    getters: dict[Any, dict[str, Callable]] = {
+        Doc: {"coref_clusters": get_doc_clusters, "coref_resolved": resolve},
+        Token: {"coref_clusters": get_token_clusters},
+        Span: {"coref_clusters": get_span_clusters},
+    }
+    for owner, by_name in getters.items():
+        for name, getter in by_name.items():
+            if not owner.has_extension(name):
+                owner.set_extension(name, getter=getter)
+    if not Token.has_extension("speaker"):
+        Token.set_extension("speaker", default=None)
+
+
+def get_doc_clusters(doc: Doc) -> list[list[Span]]:
+    """Every cluster of a document: its mentions, in text order."""
+    return [list(doc.spans[key]) for key in cluster_keys(doc, find_prefix(doc))]
+
+
+def get_clusters_by_token(doc: Doc) -> list[list[str]]:
+    """The keys of the clusters that have a mention around each token, in one pass: for loops over
+    all tokens of a long document, where `Token._.coref_clusters` would look through all clusters
+    again for each."""
+    by_token: list[list[str]] = [[] for _ in doc]
+    for key in cluster_keys(doc, find_prefix(doc)):
+        inside = {i for span in doc.spans[key] for i in range(span.start, span.end)}
+        for i in sorted(inside):
+            by_token[i].append(key)
+    return by_token
+
+
+def get_token_clusters(token: Token) -> list[str]:
+    """The keys of the clusters that have a mention around a token."""
+    spans = token.doc.spans
+    keys = cluster_keys(token.doc, find_prefix(token.doc))
+    return [key for key in keys if any(s.start <= token.i < s.end for s in spans[key])]
+
+
+def get_span_clusters(span: Span) -> list[str]:
+    """The keys of the clusters that a span is a mention of."""
+    spans = span.doc.spans
+    borders = (span.start, span.end)
+    keys = cluster_keys(span.doc, find_prefix(span.doc))
+    return [key for key in keys if any((s.start, s.end) == borders for s in spans[key])]

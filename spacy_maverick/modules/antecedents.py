@@ -1,0 +1,165 @@
+import torch
+from torch import Tensor, nn
+
+from ..categories import CATEGORIES, PairCategories
+from .layers import FullyConnected, rows_at, split_rows
+
+
+class DirectPairScorer(nn.Module):
+    """Scores pairs of mentions as the released Maverick_s2e does: a mention's states pass through
+    four networks, one for each combination of start and end, and meet the bare states of the
+    antecedent.
+
+    width (int): Width of a word's state.
+    hidden_size (int): Width of the networks.
+    dropout (float): Dropout in the networks.
+    """
+
+    def __init__(self, width: int, hidden_size: int, dropout: float) -> None:
+        super().__init__()
+        self.start_to_start = FullyConnected(width, hidden_size, width, dropout)
+        self.start_to_end = FullyConnected(width, hidden_size, width, dropout)
+        self.end_to_start = FullyConnected(width, hidden_size, width, dropout)
+        self.end_to_end = FullyConnected(width, hidden_size, width, dropout)
+
+    def forward(self, starts: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
+        """Turn mentions into what their pairs are dot products of.
+
+        starts (Tensor): State of each mention's start. *Shape:* (n_mentions, width)
+        ends (Tensor): State of each mention's end. *Shape:* (n_mentions, width)
+        RETURNS (Tuple[Tensor, Tensor]): Each mention as the later of a pair and as the antecedent.
+            *Shape:* (1, n_mentions, 2 * width) both
+        """
+        meets_start = self.start_to_start(starts) + self.end_to_start(ends)
+        meets_end = self.start_to_end(starts) + self.end_to_end(ends)
+        queries = torch.cat([meets_start, meets_end], dim=-1)
+        return queries.unsqueeze(0), torch.cat([starts, ends], dim=-1).unsqueeze(0)
+
+
+class BiaffinePairScorer(nn.Module):
+    """Scores pairs of mentions as the paper writes it: networks F_s and F_e for the start and the
+    end of both mentions, and four matrices between them; all of it once for each expert.
+
+    width (int): Width of a word's state.
+    hidden_size (int): Width of an expert's representation of a word.
+    n_experts (int): Number of experts.
+    dropout (float): Dropout in the networks.
+    """
+
+    def __init__(self, width: int, hidden_size: int, n_experts: int, dropout: float) -> None:
+        super().__init__()
+        self.n_experts = n_experts
+        # The experts share the first layer, which is wider where there are several of them.
+        shared = hidden_size if n_experts == 1 else 2 * hidden_size
+        self.start_networks = FullyConnected(width, shared, n_experts * hidden_size, dropout)
+        self.end_networks = FullyConnected(width, shared, n_experts * hidden_size, dropout)
+        for name in ("start_to_start", "start_to_end", "end_to_start", "end_to_end"):
+            weight = torch.empty(n_experts, hidden_size, hidden_size)
+            nn.init.normal_(weight, std=1 / hidden_size)  # so that first logits are about 1
+            self.register_parameter(f"{name}_weight", nn.Parameter(weight))
+            bias = nn.Parameter(torch.zeros(n_experts, hidden_size))
+            self.register_parameter(f"{name}_bias", bias)
+
+    def forward(self, starts: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
+        """Turn mentions into what their pairs are dot products of.
+
+        starts (Tensor): State of each mention's start. *Shape:* (n_mentions, width)
+        ends (Tensor): State of each mention's end. *Shape:* (n_mentions, width)
+        RETURNS (Tuple[Tensor, Tensor]): Each mention as the later of a pair and as the antecedent.
+            *Shape:* (n_experts, n_mentions, 2 * hidden_size) both
+        """
+        start = self._by_expert(self.start_networks(starts))
+        end = self._by_expert(self.end_networks(ends))
+        meets_start = self._meet("start_to_start", start) + self._meet("end_to_start", end)
+        meets_end = self._meet("start_to_end", start) + self._meet("end_to_end", end)
+        queries = torch.cat([meets_start, meets_end], dim=-1)
+        return queries, torch.cat([start, end], dim=-1)
+
+    def _by_expert(self, stacked: Tensor) -> Tensor:
+        return stacked.unflatten(-1, (self.n_experts, -1)).transpose(0, 1)
+
+    def _meet(self, name: str, states: Tensor) -> Tensor:
+        weight = self.get_parameter(f"{name}_weight")
+        bias = self.get_parameter(f"{name}_bias")
+        return states @ weight + bias.unsqueeze(1)
+
+
+class AntecedentClusterer(nn.Module):
+    """Links each mention to the most probable earlier one, if any is more probable than not.
+
+    The last expert of the scorer sees every pair; the others see the pairs of their category.
+
+    scorer (nn.Module): Turns mentions into the two sides of their pairs.
+    """
+
+    needs_categories: bool
+
+    def __init__(self, scorer: DirectPairScorer | BiaffinePairScorer) -> None:
+        super().__init__()
+        self.scorer = scorer
+        self.needs_categories = getattr(scorer, "n_experts", 1) > 1
+
+    def pair_logits(
+        self, first: Tensor, last: Tensor, mentions: Tensor, categories: PairCategories | None
+    ) -> tuple[Tensor, Tensor]:
+        """Score every mention with every earlier one, for training.
+
+        first (Tensor): State of each word's first piece. *Shape:* (n_words, width)
+        last (Tensor): State of each word's last piece. *Shape:* (n_words, width)
+        mentions (Tensor): First and last word of each mention. *Shape:* (n_mentions, 2)
+        categories (Optional[PairCategories]): Which expert a pair goes to.
+        RETURNS (Tuple[Tensor, Tensor]): Mention and antecedent of each pair, and the logit that
+            they corefer. *Shape:* (n_pairs, 2) and (n_pairs,)
+        """
+        n = len(mentions)
+        pairs = torch.tril_indices(n, n, offset=-1, device=mentions.device).T
+        if n < 2:
+            return pairs, first.new_zeros(0)
+        logits = []
+        for rows, block in self._blocks(first, last, mentions, categories):
+            earlier = torch.ones_like(block, dtype=torch.bool).tril(rows.start - 1)
+            logits.append(block[earlier])
+        return pairs, torch.cat(logits).float()
+
+    def link(
+        self, first: Tensor, last: Tensor, mentions: Tensor, categories: PairCategories | None
+    ) -> tuple[Tensor, Tensor]:
+        """Find the best antecedent of each mention.
+
+        RETURNS (Tuple[Tensor, Tensor]): For each mention the antecedent that it joins, or -1, and
+            the logit of the best one. *Shape:* (n_mentions,) both
+        """
+        links, best = [], []
+        for rows, block in self._blocks(first, last, mentions, categories):
+            earlier = torch.ones_like(block, dtype=torch.bool).tril(rows.start - 1)
+            logits, antecedents = block.masked_fill(~earlier, -torch.inf).max(dim=1)
+            links.append(antecedents.masked_fill(logits <= 0, -1))
+            best.append(logits)
+        if not links:
+            return mentions.new_zeros(0), first.new_zeros(0)
+        return torch.cat(links), torch.cat(best).float()
+
+    def _blocks(self, first, last, mentions, categories):
+        """The logits of a block of mentions with every mention up to the block's end."""
+        starts, ends = mentions.unbind(1)
+        queries, keys = self.scorer(rows_at(first, starts), rows_at(last, ends))
+        for rows in split_rows(len(mentions), len(mentions)):
+            block = queries[-1, rows] @ keys[-1, : rows.stop].T
+            if self.needs_categories:
+                chosen = categories.block(rows.start, rows.stop)
+                block = self._add_experts(block, queries[:, rows], keys, chosen)
+            yield rows, block
+
+    def _add_experts(self, block, queries, keys, chosen):
+        """Add each category's expert where pairs of the category are: on the rows and columns
+        that have any."""
+        chosen = torch.from_numpy(chosen).to(block.device)
+        for expert in range(len(CATEGORIES)):
+            pairs = chosen == expert
+            rows, columns = pairs.any(1).nonzero().squeeze(1), pairs.any(0).nonzero().squeeze(1)
+            if len(rows) == 0:
+                continue
+            own = rows_at(queries[expert], rows) @ rows_at(keys[expert], columns).T
+            place = (rows.unsqueeze(1), columns)
+            block[place] = block[place] + own * pairs[place]
+        return block

@@ -1,0 +1,52 @@
+import torch
+from torch import Tensor, nn
+
+
+class FullyConnected(nn.Module):
+    """The two-layer network that every head of Maverick is made of.
+
+    The paper writes it W'(GeLU(Wx)); like the released models, this one also has dropout before
+    the activation and a layer norm after it.
+
+    n_in (int): Width of the input.
+    n_hidden (int): Width between the two linear layers.
+    n_out (int): Width of the output.
+    dropout (float): Share of hidden units dropped in training.
+    """
+
+    def __init__(self, n_in: int, n_hidden: int, n_out: int, dropout: float) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(n_in, n_hidden)
+        self.dropout = nn.Dropout(dropout)
+        self.norm = nn.LayerNorm(n_hidden)
+        self.output = nn.Linear(n_hidden, n_out)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """*Shape:* (..., n_in) → (..., n_out)"""
+        return self.finish(self.hidden(inputs))
+
+    def finish(self, hidden: Tensor) -> Tensor:
+        """All that follows the first linear layer, for callers that have its output already.
+
+        *Shape:* (..., n_hidden) → (..., n_out)
+        """
+        activated = nn.functional.gelu(self.dropout(hidden))
+        return self.output(self.norm(activated))
+
+
+def split_rows(n_rows: int, row_size: int, budget: int = 1 << 22) -> list[slice]:
+    """Cut a table into blocks of rows of at most `budget` numbers, so that memory stays linear.
+
+    n_rows (int): Number of rows.
+    row_size (int): Numbers in a row.
+    budget (int): Numbers in a block; a block has one row at least.
+    RETURNS (List[slice]): The blocks, in order.
+    """
+    step = max(1, budget // max(1, row_size))
+    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+
+
+def rows_at(states: Tensor, positions: Tensor) -> Tensor:
+    """The rows of a table at some positions. `index_select` has a far faster gradient than
+    indexing with a tensor."""
+    return torch.index_select(states, 0, positions)

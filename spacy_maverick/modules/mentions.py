@@ -1,0 +1,98 @@
+import torch
+from torch import Tensor, nn
+
+from .layers import FullyConnected, rows_at, split_rows
+
+
+class MentionExtractor(nn.Module):
+    """Finds mentions: first the words that start one, then, for each start, the words of the same
+    sentence that end one. The sentence bounds the search; no length, no top-k and no threshold
+    other than even odds does.
+
+    width (int): Width of a word's state.
+    hidden_size (int): Width of the heads.
+    dropout (float): Dropout in the heads.
+    """
+
+    def __init__(self, width: int, hidden_size: int, dropout: float) -> None:
+        super().__init__()
+        self.start_classifier = FullyConnected(width, hidden_size, 1, dropout)
+        self.start_projection = FullyConnected(width, hidden_size, hidden_size, dropout)
+        self.end_projection = FullyConnected(width, hidden_size, hidden_size, dropout)
+        self.span_classifier = FullyConnected(2 * hidden_size, hidden_size, 1, dropout)
+        # Few words start a mention. With even odds an untrained model would find thousands of them,
+        # and training evaluates before its first step.
+        nn.init.constant_(self.start_classifier.output.bias, -2.0)
+        nn.init.constant_(self.span_classifier.output.bias, -2.0)
+
+    def start_logits(self, first: Tensor) -> Tensor:
+        """Score every word as the start of a mention.
+
+        *Shape:* (n_words, width) → (n_words,)
+        """
+        return self.start_classifier(first).squeeze(-1).float()
+
+    def span_logits(self, first: Tensor, last: Tensor, spans: Tensor) -> Tensor:
+        """Score spans, given as the positions of their first and last word, as mentions.
+
+        *Shape:* (n_words, width), (n_words, width), (n_spans, 2) → (n_spans,)
+        """
+        if len(spans) == 0:
+            return first.new_zeros(0)
+        return self._combine(*self._halves(first, last), spans)
+
+    def extract(
+        self, first: Tensor, last: Tensor, sentence_ends: Tensor, is_word: Tensor
+    ) -> Tensor:
+        """Find the mentions: spans whose start and whose end are more probable than not.
+
+        first (Tensor): State of each word's first piece. *Shape:* (n_words, width)
+        last (Tensor): State of each word's last piece. *Shape:* (n_words, width)
+        sentence_ends (Tensor): Where each word's sentence ends, exclusive. *Shape:* (n_words,)
+        is_word (Tensor): False for white space. *Shape:* (n_words,)
+        RETURNS (Tensor): First and last word of each mention, in text order.
+            *Shape:* (n_mentions, 2)
+        """
+        starts = ((self.start_logits(first) > 0) & is_word).nonzero().squeeze(1)
+        if len(starts) == 0:
+            return starts.new_zeros(0, 2)
+        halves = self._halves(first, last)
+        longest = int((sentence_ends[starts] - starts).max())
+        mentions = []
+        for block in split_rows(len(starts), longest):
+            spans = spans_to_sentence_end(starts[block], sentence_ends, is_word)
+            mentions.append(spans[self._combine(*halves, spans) > 0])
+        return torch.cat(mentions)
+
+    def _halves(self, first: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
+        """The classifier's first layer is linear in the pair of words, so it is computed once a
+        word, and added up for each span."""
+        hidden = self.span_classifier.hidden
+        # The end stands before the start in the pair, as in the released weights.
+        end_weight, start_weight = hidden.weight.chunk(2, dim=1)
+        start_half = self.start_projection(first) @ start_weight.T + hidden.bias
+        return start_half, self.end_projection(last) @ end_weight.T
+
+    def _combine(self, start_half: Tensor, end_half: Tensor, spans: Tensor) -> Tensor:
+        logits = []
+        for block in split_rows(len(spans), start_half.shape[1]):
+            starts, ends = spans[block].unbind(1)
+            pair = rows_at(start_half, starts) + rows_at(end_half, ends)
+            logits.append(self.span_classifier.finish(pair).squeeze(-1))
+        return torch.cat(logits).float()
+
+
+def spans_to_sentence_end(starts: Tensor, sentence_ends: Tensor, is_word: Tensor) -> Tensor:
+    """Every span from a given start to a word of the same sentence.
+
+    starts (Tensor): Positions of the starts, in order. *Shape:* (n_starts,)
+    sentence_ends (Tensor): For each word, where its sentence ends, exclusive. *Shape:* (n_words,)
+    is_word (Tensor): False for white space, which ends no mention. *Shape:* (n_words,)
+    RETURNS (Tensor): First and last word of each span, in text order. *Shape:* (n_spans, 2)
+    """
+    lengths = sentence_ends[starts] - starts
+    first = torch.repeat_interleave(starts, lengths)
+    before = torch.repeat_interleave(torch.cumsum(lengths, 0) - lengths, lengths)
+    last = first + torch.arange(len(first), device=first.device) - before
+    spans = torch.stack([first, last], dim=1)
+    return spans[is_word[last]]

@@ -1,0 +1,32 @@
+import os
+from pathlib import Path
+
+import pytest
+
+# Virtual machines may announce matrix instructions (AMX) that they then refuse, which ends the
+# process at the first product in half precision. oneDNN reads this when torch is imported.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
+
+import torch  # noqa: E402
+
+# The machines that run the tests have few cores, and tiny models gain nothing from many threads.
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of real corpora, for the few tests that read them."""
+    path = os.environ.get("SPACY_MAVERICK_DATA")
+    if not path:
+        pytest.skip("SPACY_MAVERICK_DATA is not set")
+    return Path(path)
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    """One trained pipeline, for what does not depend on the clusterer."""
+    from training import make_nlp, train
+
+    nlp, optimizer, examples = make_nlp("tok2vec", "MES")
+    train(nlp, optimizer, examples)
+    return nlp
