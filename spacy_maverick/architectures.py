@@ -23,6 +23,7 @@ def build_s2e_model(
     hidden_size: int | None = None,
     dropout: float = 0.2,
     form: Literal["paper", "released"] = "paper",
+    distances: bool = False,
     mixed_precision: bool = False,
 ) -> MaverickModel:
     """Maverick_s2e: one scorer for all pairs of mentions.
@@ -32,11 +33,15 @@ def build_s2e_model(
     dropout (float): Dropout in the heads.
     form (str): "paper" for two networks and four matrices, as the paper writes it; "released" for
         four networks that meet the bare states of the antecedent, as in the released weights.
+    distances (bool): Whether a pair's score also depends on how far apart the mentions stand. The
+        paper's models leave that to the encoder; set it for one that reads documents in windows.
     mixed_precision (bool): Whether to use half precision on a GPU.
     RETURNS (Model[Tuple[List[Doc], List[Candidates]], Union[List[Scores], List[Links]]]): The
         model.
     """
-    build = partial(_build_s2e, hidden_size=hidden_size, dropout=dropout, form=form)
+    build = partial(
+        _build_s2e, hidden_size=hidden_size, dropout=dropout, form=form, distances=distances
+    )
     return maverick_model("maverick_s2e", tok2vec, build, mixed_precision=mixed_precision)
 
 
@@ -46,6 +51,7 @@ def build_mes_model(
     hidden_size: int | None = None,
     dropout: float = 0.2,
     pronouns: PronounSource = "auto",
+    distances: bool = False,
     mixed_precision: bool = False,
 ) -> MaverickModel:
     """Maverick_mes: six experts, each for one category of pairs, and a seventh for all of them. The
@@ -56,11 +62,13 @@ def build_mes_model(
     dropout (float): Dropout in the heads.
     pronouns (str): "auto" to find pronouns by part of speech and morphology where a tagger has run,
         and in the language's word list where none has; "words" to use the list always.
+    distances (bool): Whether a pair's score also depends on how far apart the mentions stand. The
+        paper's models leave that to the encoder; set it for one that reads documents in windows.
     mixed_precision (bool): Whether to use half precision on a GPU.
     RETURNS (Model[Tuple[List[Doc], List[Candidates]], Union[List[Scores], List[Links]]]): The
         model.
     """
-    build = partial(_build_mes, hidden_size=hidden_size, dropout=dropout)
+    build = partial(_build_mes, hidden_size=hidden_size, dropout=dropout, distances=distances)
     return maverick_model(
         "maverick_mes", tok2vec, build, pronouns=pronouns, mixed_precision=mixed_precision
     )
@@ -131,7 +139,7 @@ def build_prev_incremental_model(
 # other processes.
 
 
-def _build_s2e(width, first_last, *, hidden_size, dropout, form) -> Maverick:
+def _build_s2e(width, first_last, *, hidden_size, dropout, form, distances) -> Maverick:
     hidden = hidden_size or width
     scorer: DirectPairScorer | BiaffinePairScorer
     if form == "released":
@@ -139,14 +147,14 @@ def _build_s2e(width, first_last, *, hidden_size, dropout, form) -> Maverick:
     else:
         scorer = BiaffinePairScorer(width, hidden, 1, dropout)
     extractor = MentionExtractor(width, hidden, dropout)
-    return Maverick(extractor, AntecedentClusterer(scorer), first_last)
+    return Maverick(extractor, AntecedentClusterer(scorer, distances), first_last)
 
 
-def _build_mes(width, first_last, *, hidden_size, dropout) -> Maverick:
+def _build_mes(width, first_last, *, hidden_size, dropout, distances) -> Maverick:
     hidden = hidden_size or width
     scorer = BiaffinePairScorer(width, hidden, len(CATEGORIES) + 1, dropout)
     extractor = MentionExtractor(width, hidden, dropout)
-    return Maverick(extractor, AntecedentClusterer(scorer), first_last)
+    return Maverick(extractor, AntecedentClusterer(scorer, distances), first_last)
 
 
 def _build_incremental(

@@ -90,6 +90,26 @@ def is_initialized(model: MaverickModel) -> bool:
     return isinstance(model.get_ref("heads").shims[0]._model, Maverick)
 
 
+def get_heads(model: MaverickModel) -> Maverick:
+    """The torch heads of an initialised model.
+
+    model (Model): The model of `maverick_model`.
+    RETURNS (Maverick): The heads.
+    """
+    if not is_initialized(model):
+        raise ValueError(f"The model {model.name!r} has no weights yet. Initialise or load it.")
+    return cast(Maverick, model.get_ref("heads").shims[0]._model)
+
+
+def set_heads(model: MaverickModel, heads: Maverick) -> None:
+    """Give a model heads that exist already, in place of those that initialisation would make.
+
+    model (Model): The model of `maverick_model`.
+    heads (Maverick): The heads.
+    """
+    model.get_ref("heads").shims[0]._model = heads.to(get_torch_default_device())
+
+
 def missing_upstream(model: MaverickModel, docs: list[Doc]) -> str | None:
     """Find out whether a component that the model listens to has not run. A listener itself would
     give zeros instead, and the clusters would be nonsense.
@@ -122,7 +142,7 @@ def _init(build: Builder, model: MaverickModel, X: list[Doc] | None = None, Y=No
     width = tok2vec.predict(X[:1])[0].shape[1] if X else tok2vec.get_dim("nO")
     first_last = any(node.attrs.get("first_last") for node in tok2vec.walk())
     heads = build(width=width // 2 if first_last else width, first_last=first_last)
-    model.get_ref("heads").shims[0]._model = heads.to(get_torch_default_device())
+    set_heads(model, heads)
 
 
 def _forward(

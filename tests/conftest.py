@@ -7,7 +7,7 @@ import pytest
 # process at the first product in half precision. oneDNN reads this when torch is imported.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
-import torch  # noqa: E402
+import torch
 
 # The machines that run the tests have few cores, and tiny models gain nothing from many threads.
 torch.set_num_threads(1)

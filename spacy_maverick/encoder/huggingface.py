@@ -37,18 +37,7 @@ def load_encoder(
     RETURNS (Tuple[PreTrainedModel, PreTrainedTokenizerFast]): The model and the tokenizer.
     """
     offline = {"local_files_only": local_files_only}
-    tokenizer = AutoTokenizer.from_pretrained(source, **offline, **tokenizer_config)
-    if not isinstance(tokenizer, PreTrainedTokenizerFast):
-        raise ValueError(
-            "Expected a fast tokenizer, which knows the pieces of each word, but "
-            f"{str(source)!r} has a {type(tokenizer).__name__}. Choose an encoder whose tokenizer "
-            "has a fast version, or convert the tokenizer and store it as tokenizer.json."
-        )
-    if _lacks_prefix_space(tokenizer) and "add_prefix_space" not in tokenizer_config:
-        # To a byte-level tokenizer the space before a word is part of it.
-        tokenizer = AutoTokenizer.from_pretrained(
-            source, add_prefix_space=True, **offline, **tokenizer_config
-        )
+    tokenizer = load_tokenizer(source, tokenizer_config, local_files_only=local_files_only)
     config = AutoConfig.from_pretrained(source, **offline, **transformer_config)
     if config.is_encoder_decoder:
         raise ValueError(
@@ -63,6 +52,32 @@ def load_encoder(
         **offline,
     )
     return transformer, tokenizer
+
+
+def load_tokenizer(
+    source: str | Path, tokenizer_config: dict[str, Any] = {}, *, local_files_only: bool = False
+) -> PreTrainedTokenizerFast:
+    """Load the tokenizer of an encoder.
+
+    source (Union[str, Path]): A folder, or an id on the Hugging Face hub.
+    tokenizer_config (Dict[str, Any]): Settings for the tokenizer.
+    local_files_only (bool): Whether to keep off the network.
+    RETURNS (PreTrainedTokenizerFast): The tokenizer.
+    """
+    offline = {"local_files_only": local_files_only}
+    tokenizer = AutoTokenizer.from_pretrained(source, **offline, **tokenizer_config)
+    if not isinstance(tokenizer, PreTrainedTokenizerFast):
+        raise ValueError(
+            "Expected a fast tokenizer, which knows the pieces of each word, but "
+            f"{str(source)!r} has a {type(tokenizer).__name__}. Choose an encoder whose tokenizer "
+            "has a fast version, or convert the tokenizer and store it as tokenizer.json."
+        )
+    if _lacks_prefix_space(tokenizer) and "add_prefix_space" not in tokenizer_config:
+        # To a byte-level tokenizer the space before a word is part of it.
+        tokenizer = AutoTokenizer.from_pretrained(
+            source, add_prefix_space=True, **offline, **tokenizer_config
+        )
+    return tokenizer
 
 
 def encoder_to_bytes(transformer: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> bytes:

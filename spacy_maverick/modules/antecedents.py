@@ -84,20 +84,56 @@ class BiaffinePairScorer(nn.Module):
         return states @ weight + bias.unsqueeze(1)
 
 
+class DistanceScorer(nn.Module):
+    """Scores pairs by how far apart they stand, for encoders that read a document in windows and
+    so cannot tell: one number for each category of pairs and each doubling of the distance.
+
+    n_categories (int): Number of categories.
+    """
+
+    # The last of them is for distances of 2,048 words and more.
+    n_doublings = 12
+
+    def __init__(self, n_categories: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(n_categories, self.n_doublings))
+
+    def forward(self, later: Tensor, earlier: Tensor, chosen: Tensor | None) -> Tensor:
+        """Score pairs.
+
+        later (Tensor): First word of each later mention. *Shape:* (n_rows,)
+        earlier (Tensor): First word of each mention that may be the earlier one.
+            *Shape:* (n_columns,)
+        chosen (Optional[Tensor]): Category of each pair. *Shape:* (n_rows, n_columns)
+        RETURNS (Tensor): The scores. *Shape:* (n_rows, n_columns)
+        """
+        distances = later.unsqueeze(1) - earlier
+        borders = 2 ** torch.arange(1, self.n_doublings, device=distances.device)
+        doublings = torch.bucketize(distances, borders, right=True)
+        if chosen is not None:
+            doublings = doublings + self.n_doublings * chosen
+        return rows_at(self.weight.view(-1), doublings.view(-1)).view_as(distances)
+
+
 class AntecedentClusterer(nn.Module):
     """Links each mention to the most probable earlier one, if any is more probable than not.
 
     The last expert of the scorer sees every pair; the others see the pairs of their category.
 
     scorer (nn.Module): Turns mentions into the two sides of their pairs.
+    distances (bool): Whether the distance of two mentions counts by itself.
     """
 
     needs_categories: bool
 
-    def __init__(self, scorer: DirectPairScorer | BiaffinePairScorer) -> None:
+    def __init__(
+        self, scorer: DirectPairScorer | BiaffinePairScorer, distances: bool = False
+    ) -> None:
         super().__init__()
         self.scorer = scorer
         self.needs_categories = getattr(scorer, "n_experts", 1) > 1
+        n_categories = len(CATEGORIES) if self.needs_categories else 1
+        self.distances = DistanceScorer(n_categories) if distances else None
 
     def pair_logits(
         self, first: Tensor, last: Tensor, mentions: Tensor, categories: PairCategories | None
@@ -145,15 +181,17 @@ class AntecedentClusterer(nn.Module):
         queries, keys = self.scorer(rows_at(first, starts), rows_at(last, ends))
         for rows in split_rows(len(mentions), len(mentions)):
             block = queries[-1, rows] @ keys[-1, : rows.stop].T
+            chosen = None
             if self.needs_categories:
-                chosen = categories.block(rows.start, rows.stop)
+                chosen = torch.from_numpy(categories.block(rows.start, rows.stop)).to(block.device)
                 block = self._add_experts(block, queries[:, rows], keys, chosen)
+            if self.distances is not None:
+                block = block + self.distances(starts[rows], starts[: rows.stop], chosen)
             yield rows, block
 
     def _add_experts(self, block, queries, keys, chosen):
         """Add each category's expert where pairs of the category are: on the rows and columns
         that have any."""
-        chosen = torch.from_numpy(chosen).to(block.device)
         for expert in range(len(CATEGORIES)):
             pairs = chosen == expert
             rows, columns = pairs.any(1).nonzero().squeeze(1), pairs.any(0).nonzero().squeeze(1)

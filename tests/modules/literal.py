@@ -65,6 +65,11 @@ def direct(scorer, mention, antecedent):
     )
 
 
+def distance(scorer, category, n_words):
+    """One number for 0 and 1 words, one for 2 and 3, one for 4 to 7, and so on."""
+    return scorer.weight[category, max(0, n_words.bit_length() - 1)]
+
+
 def link_by_pairs(score, n_mentions):
     """Each mention joins the cluster of its most probable antecedent with p > 0.5."""
     clusters = []

@@ -1,3 +1,5 @@
+from functools import partial
+
 import literal
 import numpy as np
 import pytest
@@ -17,10 +19,14 @@ from spacy_maverick.modules.maverick import Candidates, Words
 
 WIDTH, N_WORDS = 12, 40
 SENTENCES = [(0, 13), (13, 14), (14, 40)]
+build_s2e = partial(_build_s2e, WIDTH, True, hidden_size=10, dropout=0.3)
+build_mes = partial(_build_mes, WIDTH, True, hidden_size=10, dropout=0.3)
 BUILDERS = {
-    "s2e": lambda: _build_s2e(WIDTH, True, hidden_size=10, dropout=0.3, form="paper"),
-    "s2e-released": lambda: _build_s2e(WIDTH, True, hidden_size=10, dropout=0.3, form="released"),
-    "mes": lambda: _build_mes(WIDTH, True, hidden_size=10, dropout=0.3),
+    "s2e": partial(build_s2e, form="paper", distances=False),
+    "s2e-released": partial(build_s2e, form="released", distances=False),
+    "s2e-distances": partial(build_s2e, form="paper", distances=True),
+    "mes": partial(build_mes, distances=False),
+    "mes-distances": partial(build_mes, distances=True),
     "incr": lambda: _build_incremental(
         WIDTH,
         True,
@@ -85,16 +91,23 @@ def expected_scorer(name, heads, states, features, mentions):
         clusters = literal.link_by_clusters(lambda s, c: score(clusterer, s, c), states)
         return one, clusters
     scorer = clusterer.scorer
-    if name == "s2e-released":
-        one = lambda i, j: literal.direct(scorer, ends[i], ends[j])  # noqa: E731
-    elif name == "s2e":
-        one = lambda i, j: literal.biaffine(scorer, 0, ends[i], ends[j])  # noqa: E731
-    else:
+    if name.startswith("mes"):
         categories = pair_categories(features, np.array(mentions)).block(0, len(mentions))
+    else:
+        categories = np.zeros((len(mentions), len(mentions)), dtype=int)
 
-        def one(i, j):
-            own = literal.biaffine(scorer, int(categories[i, j]), ends[i], ends[j])
-            return own + literal.biaffine(scorer, 6, ends[i], ends[j])
+    def one(i, j):
+        category = int(categories[i, j])
+        if name == "s2e-released":
+            score = literal.direct(scorer, ends[i], ends[j])
+        else:
+            score = literal.biaffine(scorer, category, ends[i], ends[j])
+        if name.startswith("mes"):
+            score = score + literal.biaffine(scorer, 6, ends[i], ends[j])
+        if name.endswith("distances"):
+            distance = mentions[i][0] - mentions[j][0]
+            score = score + literal.distance(clusterer.distances, category, distance)
+        return score
 
     return one, literal.link_by_pairs(one, len(mentions))
 
