@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import spacy
 import srsly
+from weasel.cli.document import project_document
 
 ROOT = Path(__file__).parent.parent
 CONFIGS = ROOT / "configs"
@@ -71,6 +72,14 @@ def test_the_joint_config(merge):
     nlp = spacy.util.load_model_from_config(config, auto_fill=True, validate=True)
     assert nlp.pipe_names == ["transformer", "tagger", "parser", "ner", "maverick_coref"]
     assert len(nlp.get_pipe("transformer").listeners) == 4
+
+
+def test_the_readme_lists_the_commands_as_they_are(tmp_path):
+    for name in ("project.yml", "README.md"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    project_document(tmp_path, tmp_path / "README.md", no_emoji=True)
+    # If not: python -m spacy project document . --output README.md --no-emoji
+    assert (tmp_path / "README.md").read_text("utf8") == (ROOT / "README.md").read_text("utf8")
 
 
 def test_smoke(tmp_path):
