@@ -1,7 +1,7 @@
 """The released weights of the paper's authors as models and pipelines of spaCy."""
 
 import os
-import shutil
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -83,14 +83,16 @@ _PARTS = {"hidden": "dense1", "norm": "layer_norm", "output": "dense"}
 _REPEATED = "model.incremental_transformer.model."
 _NO_WEIGHT = ".position_ids"
 
-EXPECTED = f"a checkpoint: a weights.ckpt, a folder with one, or {'sapienzanlp/…'!r} on the hub"
+EXPECTED = "a checkpoint: a weights.ckpt, a folder with one, or an id on the Hugging Face hub"
 DOES_NOT_FIT = (
     "The weights in {path} are not those of a Maverick_{variant} on {encoder!r}.\n{problems}\n"
-    "Check that the encoder is the one that the checkpoint was trained with (setting 'encoder')."
+    "If the encoder is not the one that it was trained with, name that one with the option "
+    "--encoder of import-checkpoint."
 )
 NO_ENCODER = (
     "{path} does not say which encoder it was trained with (huggingface_model_name is {name!r}). "
-    "Name it: an id on the Hugging Face hub or a folder (setting 'encoder')."
+    "Name it, by its id on the Hugging Face hub or its folder, with the option --encoder of "
+    "import-checkpoint."
 )
 NO_ROW = (
     "The table of embeddings in {path} has {n_rows} rows, but the tokenizer of {encoder!r} puts "
@@ -199,7 +201,7 @@ def import_checkpoint(
         nlp.to_disk(written)
         if output.exists():
             os.replace(output, replaced)
-        shutil.move(written, output)
+        os.replace(written, output)
 
 
 def _make_encoder(
@@ -236,6 +238,7 @@ def _model_config(checkpoint: Checkpoint, encoder: str) -> dict[str, Any]:
     return block
 
 
+@torch.no_grad()
 def _load_weights(
     checkpoint: Checkpoint, encoder: str, transformer: PreTrainedModel, heads: torch.nn.Module
 ) -> None:
@@ -288,13 +291,16 @@ def _sets_sentences(nlp: Language) -> bool:
 
 def _describe(nlp: Language, source: str, encoder: str) -> None:
     """Put what a user must know of the weights into the pipeline's meta data."""
-    name = Path(source).stem if Path(source).exists() else source.rpartition("/")[2]
+    path = Path(source)
+    url = "" if path.exists() else f"https://huggingface.co/{source}"
+    if path.exists():
+        source = (path.parent if path.is_file() else path).resolve().name
     nlp.meta.update(
-        name=name.replace("-", "_"),
+        name=re.sub(r"\W", "_", source.rpartition("/")[2]),
         description=f"Coreference resolution with released weights of Maverick ({source}).",
         author=AUTHOR,
-        url=f"https://huggingface.co/{source}" if not Path(source).exists() else "",
+        url=url,
         license=LICENSE,
     )
-    of_weights = {"name": source, "author": AUTHOR, "license": LICENSE}
+    of_weights = {"name": source, "url": url, "author": AUTHOR, "license": LICENSE}
     nlp.meta["sources"] = [*(nlp.meta.get("sources") or []), of_weights, {"name": encoder}]

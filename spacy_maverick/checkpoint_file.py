@@ -135,17 +135,17 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 
 def _load(path: Path) -> dict[str, Any]:
-    allowed = [(stand_in, name) for name, stand_in in ALLOWED.items()]
-    try:
-        with torch.serialization.safe_globals(allowed):
-            content = torch.load(path, map_location="cpu", weights_only=True)
-    except (UnpicklingError, RuntimeError, EOFError, KeyError, IndexError) as error:
-        reason = str(error)
-        refused = re.search(r"GLOBAL (\S+)", reason)
-        if refused:
-            raise ValueError(NOT_ALLOWED.format(path=path, name=refused[1])) from error
-        reason = reason.strip().splitlines()[0][:200] if reason.strip() else type(error).__name__
-        raise ValueError(DAMAGED.format(path=path, reason=reason)) from error
+    allowed: list[Any] = [(stand_in, name) for name, stand_in in ALLOWED.items()]
+    with path.open("rb") as file:
+        try:
+            with torch.serialization.safe_globals(allowed):
+                content = torch.load(file, map_location="cpu", weights_only=True)
+        except (UnpicklingError, OSError, RuntimeError, EOFError, LookupError) as error:
+            refused = re.search(r"GLOBAL (\S+)", str(error))
+            if refused:
+                raise ValueError(NOT_ALLOWED.format(path=path, name=refused[1])) from error
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise ValueError(DAMAGED.format(path=path, reason=reason)) from error
     content = _plain(content)
     if not isinstance(content, dict):
         raise ValueError(DAMAGED.format(path=path, reason=f"it holds a {type(content).__name__}"))

@@ -10,7 +10,14 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example, validate_examples, validate_get_examples
 from thinc.api import Config, Optimizer, set_dropout_rate
 
-from .clusters import DEFAULT_PREFIX, GoldClusters, align_clusters, get_clusters, set_clusters
+from .clusters import (
+    DEFAULT_PREFIX,
+    GoldClusters,
+    Mention,
+    align_clusters,
+    get_clusters,
+    set_clusters,
+)
 from .decoding import Cluster, decode
 from .errors import MaverickWarning
 from .extensions import register_extensions
@@ -65,6 +72,7 @@ SCORE_WEIGHTS = {name: 1.0 if name == "coref_conll_f" else None for name in SCOR
         "model": DEFAULT_MODEL,
         "singletons": False,
         "mentions_key": None,
+        "given_cluster_prefix": None,
         "span_cluster_prefix": DEFAULT_PREFIX,
         "scorer": {"@scorers": "spacy-maverick.coref_scorer.v1"},
     },
@@ -76,6 +84,7 @@ def make_maverick_coref(
     model: MaverickModel,
     singletons: bool,
     mentions_key: str | None,
+    given_cluster_prefix: str | None,
     span_cluster_prefix: str,
     scorer: Callable | None,
 ) -> "MaverickCoref":
@@ -85,6 +94,8 @@ def make_maverick_coref(
     singletons (bool): Whether to keep clusters of one mention.
     mentions_key (Optional[str]): Cluster these spans and look for no others: "ents", "noun_chunks",
         or a key of `doc.spans`.
+    given_cluster_prefix (Optional[str]): Start from the clusters that `doc.spans` has under this
+        prefix, and let mentions join them.
     span_cluster_prefix (str): What stands before the number in the keys of `doc.spans`.
     scorer (Optional[Callable]): The scoring method.
     """
@@ -94,6 +105,7 @@ def make_maverick_coref(
         name,
         singletons=singletons,
         mentions_key=mentions_key,
+        given_cluster_prefix=given_cluster_prefix,
         span_cluster_prefix=span_cluster_prefix,
         scorer=scorer,
     )
@@ -110,6 +122,7 @@ class MaverickCoref(TrainablePipe):
         *,
         singletons: bool = False,
         mentions_key: str | None = None,
+        given_cluster_prefix: str | None = None,
         span_cluster_prefix: str = DEFAULT_PREFIX,
         scorer: Callable | None = score_coref,
     ) -> None:
@@ -121,6 +134,8 @@ class MaverickCoref(TrainablePipe):
         singletons (bool): Whether to keep clusters of one mention.
         mentions_key (Optional[str]): Cluster these spans and look for no others: "ents",
             "noun_chunks", or a key of `doc.spans`.
+        given_cluster_prefix (Optional[str]): Start from the clusters that `doc.spans` has under
+            this prefix, and let mentions join them.
         span_cluster_prefix (str): What stands before the number in the keys of `doc.spans`.
         scorer (Optional[Callable]): The scoring method.
         """
@@ -132,6 +147,7 @@ class MaverickCoref(TrainablePipe):
         self.cfg: dict[str, Any] = {
             "singletons": singletons,
             "mentions_key": mentions_key,
+            "given_cluster_prefix": given_cluster_prefix,
             "span_cluster_prefix": span_cluster_prefix,
         }
 
@@ -151,7 +167,10 @@ class MaverickCoref(TrainablePipe):
             raise ValueError(NOT_RUN.format(name=self.name, upstream=upstream))
         candidates = [Candidates(mentions=self._given_mentions(doc)) for doc in docs]
         links = self.model.predict((docs, candidates))
-        return [decode(answer, singletons=self.cfg["singletons"]) for answer in links]
+        return [
+            decode(answer, singletons=self.cfg["singletons"], given=self._given_clusters(doc))
+            for doc, answer in zip(docs, links, strict=True)
+        ]
 
     def set_annotations(self, docs: Iterable[Doc], clusters: list[list[Cluster]]) -> None:
         """Write clusters to `doc.spans`, in place of those of an earlier run.
@@ -302,6 +321,10 @@ class MaverickCoref(TrainablePipe):
             align_clusters(example.predicted, example.reference, doc_ends, prefix)
             for example, doc_ends in zip(examples, ends, strict=True)
         ]
+
+    def _given_clusters(self, doc: Doc) -> list[list[Mention]]:
+        prefix = self.cfg["given_cluster_prefix"]
+        return [] if prefix is None else get_clusters(doc, prefix)
 
     def _given_mentions(self, doc: Doc) -> np.ndarray | None:
         key = self.cfg["mentions_key"]

@@ -217,6 +217,19 @@ def test_gold_with_other_tokens_trains():
     assert np.isfinite(losses[NAME])
 
 
+def test_mentions_join_given_clusters(nlp, tmp_path):
+    nlp.to_disk(tmp_path)
+    config = {"components": {NAME: {"given_cluster_prefix": "known"}}}
+    growing = spacy.load(tmp_path, config=config)
+    doc = make_doc(LOVELACE, growing.vocab, gold=False)
+    (ada, babbage, engine) = get_clusters(make_doc(LOVELACE))
+    year = (6, 7)
+    set_clusters(doc, [[ada[0], year]], "known")
+    growing(doc)
+    assert get_clusters(doc) == [sorted([*ada, year]), babbage, engine]
+    assert get_clusters(doc, "known") == [[ada[0], year]]
+
+
 def test_scores_do_not_depend_on_tokens(nlp):
     reference = Doc(nlp.vocab, words=["Ann", "'s", "aunt", "saw", "her", "."])
     set_clusters(reference, [[(0, 2), (4, 5)]])

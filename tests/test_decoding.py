@@ -33,3 +33,32 @@ def test_scores_are_probabilities_of_links():
 
 def test_nothing_gives_nothing():
     assert decode(make_links([]), singletons=True) == []
+
+
+def test_given_clusters_grow_by_links():
+    # 2 links to a given mention; 3 is given and links to one in no cluster; 4 and 5 to each other.
+    given = [[(0, 1), (9, 12)], [(3, 4)]]
+    clusters = decode(make_links([-1, -1, 0, 1, -1, 4]), singletons=False, given=given)
+    assert [c.mentions for c in clusters] == [
+        [(0, 1), (2, 3), (9, 12)],
+        [(1, 2), (3, 4)],
+        [(4, 5), (5, 6)],
+    ]
+
+
+def test_given_mentions_are_certain():
+    (cluster,) = decode(make_links([-1, 0], [0.0, 1.0]), singletons=False, given=[[(0, 1)]])
+    assert cluster.scores == pytest.approx([1.0, 1 / (1 + np.exp(-1.0))])
+    (alone,) = decode(make_links([-1]), singletons=True, given=[[(0, 1)]])
+    assert alone.mentions == [(0, 1)]
+    assert alone.scores == [1.0]
+
+
+def test_a_link_between_given_clusters_leaves_the_mention_in_both():
+    clusters = decode(make_links([-1, 0]), singletons=False, given=[[(0, 1)], [(1, 2)]])
+    assert [c.mentions for c in clusters] == [[(0, 1), (1, 2)], [(1, 2)]]
+
+
+def test_given_clusters_stand_where_nothing_is_found():
+    (cluster,) = decode(make_links([]), singletons=False, given=[[(0, 2), (4, 5)], []])
+    assert cluster.mentions == [(0, 2), (4, 5)]

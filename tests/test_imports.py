@@ -25,6 +25,7 @@ LEVELS = [
         "view",
     ],
     ["component"],
+    ["checkpoint_file", "checkpoint", "pretrained_model"],
     ["evaluation", "report", "candidates"],
     ["cli", "__main__"],
 ]

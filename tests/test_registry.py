@@ -13,6 +13,7 @@ NAMES = {
         "spacy-maverick.MES.v1",
         "spacy-maverick.Incremental.v1",
         "spacy-maverick.PrevIncremental.v1",
+        "spacy-maverick.Pretrained.v1",
         "spacy-maverick.DocTransformer.v1",
         "spacy-maverick.Tok2VecDocTransformer.v1",
     ],

@@ -3,7 +3,8 @@
 
 def weights_of(nlp):
     weights = {}
-    for name, component in nlp.pipeline:
+    with_models = [(name, pipe) for name, pipe in nlp.pipeline if hasattr(pipe, "model")]
+    for name, component in with_models:
         for n, node in enumerate(component.model.walk()):
             for key in node.param_names:
                 if node.has_param(key):

@@ -1,0 +1,256 @@
+"""Models that bring their weights with them: `spacy-maverick.Pretrained.v1`.
+
+The model in this package stands in the folder `pretrained/`; `save_pretrained` writes such a folder
+from a trained pipeline, and any other folder like it can be named as a source:
+
+    config.cfg              the block [model]: the architecture with its encoder inside
+    encoder/                the encoder as Hugging Face's libraries write it: config.json, the
+                            tokenizer's JSON files, model*.safetensors
+    heads*.safetensors      the weights of the heads
+    meta.json               the meta data of the pipeline that it was made of: the model card
+
+Weights are stored in half precision, no file larger than 45 MB unless a single tensor is, and are
+loaded in full precision.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import spacy
+import srsly
+import torch
+from huggingface_hub import save_torch_state_dict
+from spacy.language import Language
+from spacy.util import is_package, registry
+from thinc.api import Config, Model
+
+from .checkpoint import build_model, load_checkpoint
+from .checkpoint_file import WEIGHTS, fetch
+from .component import MaverickCoref
+from .encoder.huggingface import load_encoder
+from .encoder.model import encoder_module
+from .heads import MaverickModel, get_heads
+
+DEFAULT_FOLDER = Path(__file__).parent / "pretrained"
+CONFIG, ENCODER, HEADS, META = "config.cfg", "encoder", "heads", "meta.json"
+MAX_FILE_SIZE = "45MB"
+#: Where a model keeps the config of what was loaded, so that it is saved with the weights.
+BLOCK = "block"
+
+EXPECTED = (
+    "the name of a pretrained model: the folder or package of a pipeline with a maverick_coref, a "
+    "checkpoint, or an id on the Hugging Face hub"
+)
+NO_DEFAULT = (
+    "This installation of spacy-maverick has no pretrained model: the folder {folder} is missing. "
+    "Set the name of another model in [components.maverick_coref.model], or choose an "
+    "architecture such as spacy-maverick.MES.v1 and train it."
+)
+NOTHING_INSIDE = (
+    "Expected {path} to be a pipeline, a checkpoint or a model that save_pretrained wrote, but it "
+    "has no {config} and no {weights}."
+)
+NO_COREF = (
+    "Expected a pipeline with a maverick_coref, but {name!r} has only these components: {pipes}."
+)
+OTHER_WEIGHTS = (
+    "The saved weights are not those of a pretrained model. Was the architecture in the config "
+    "changed to spacy-maverick.Pretrained.v1 after training? Then change it back, or name the "
+    "pipeline's folder as the pretrained model of a new pipeline."
+)
+
+
+@registry.architectures("spacy-maverick.Pretrained.v1")
+def build_pretrained_model(name: str | None = None) -> MaverickModel:
+    """A model that is trained already, with its encoder inside. It can be used at once, and
+    training goes on from its weights.
+
+    The weights are loaded when they are first needed, so that a pipeline that was saved with them
+    loads its own and needs the source no more.
+
+    name (Optional[str]): The folder or the package of a pipeline with a `maverick_coref`; a
+        `weights.ckpt` of the paper's authors or a folder with one; a folder that
+        `save_pretrained` wrote; or an id on the Hugging Face hub of any of these. None for the
+        model in this package.
+    RETURNS (Model[Tuple[List[Doc], List[Candidates]], Union[List[Scores], List[Links]]]): The
+        model.
+    """
+    return PretrainedModel(name)
+
+
+class PretrainedModel(Model):
+    """A place for a model that is loaded later: from its source when it is first used, or from
+    saved weights, which tell what model they are of.
+
+    source (Optional[str]): Where to load it from.
+    """
+
+    def __init__(self, source: str | None) -> None:
+        refs: dict[str, Model | None] = {"tok2vec": None, "heads": None}
+        super().__init__("maverick_pretrained", _forward, init=_init, refs=refs)
+        self.source = source
+
+    def load(self) -> MaverickModel:
+        """RETURNS (Model): The model inside, loaded from the source if there is none yet."""
+        if not self.layers:
+            self._fill(*load_pretrained(self.source))
+        return self.layers[0]
+
+    def get_ref(self, name: str) -> Model:
+        """Get a part of the model inside."""
+        self.load()
+        return super().get_ref(name)
+
+    def to_dict(self) -> dict:
+        """Serialize the model inside, with its config."""
+        self.load()
+        return super().to_dict()
+
+    def from_dict(self, msg: dict) -> "PretrainedModel":
+        """Load a saved model, whatever the source is by now."""
+        saved = msg["attrs"][0].get(BLOCK)
+        if saved is None:
+            raise ValueError(OTHER_WEIGHTS)
+        block = srsly.msgpack_loads(saved)
+        if block != self.attrs.get(BLOCK):
+            self._fill(block, registry.resolve({"model": block})["model"])
+        super().from_dict(msg)
+        return self
+
+    def _fill(self, block: dict[str, Any], model: MaverickModel) -> None:
+        self.attrs[BLOCK] = block
+        self.layers[:] = [model]
+        for name in ("tok2vec", "heads"):
+            self.set_ref(name, model.get_ref(name))
+
+
+def _forward(model: PretrainedModel, inputs: Any, is_train: bool) -> tuple[Any, Callable]:
+    return model.load()(inputs, is_train)
+
+
+def _init(model: PretrainedModel, X: Any = None, Y: Any = None) -> None:
+    """Load the weights, and leave them as they are."""
+    model.load()
+
+
+def load_pretrained(name: str | None = None) -> tuple[dict[str, Any], MaverickModel]:
+    """Load a model with its encoder inside.
+
+    name (Optional[str]): See `build_pretrained_model`.
+    RETURNS (Tuple[Dict[str, Any], Model]): The model's config block, and the model.
+    """
+    if name is None:
+        if not DEFAULT_FOLDER.exists():
+            raise ValueError(NO_DEFAULT.format(folder=DEFAULT_FOLDER))
+        return _load_folder(DEFAULT_FOLDER)
+    if not Path(name).exists() and is_package(name):
+        return _take_model(spacy.load(name), name)
+    path = fetch(name, EXPECTED)
+    if path.is_file() or (path / WEIGHTS).exists():
+        return load_checkpoint(path)
+    if not (path / CONFIG).exists():
+        raise ValueError(NOTHING_INSIDE.format(path=path, config=CONFIG, weights=WEIGHTS))
+    if "nlp" in Config().from_disk(path / CONFIG, interpolate=False):
+        return _take_model(spacy.load(path), name)
+    return _load_folder(path)
+
+
+def save_pretrained(nlp: Language, folder: str | Path, *, dtype: str = "float16") -> None:
+    """Write the coreference model of a trained pipeline to a folder of the form that is described
+    above. The pipeline stays as it is.
+
+    nlp (Language): A pipeline with a `maverick_coref` on a transformer, shared or its own.
+    folder (Union[str, Path]): The folder.
+    dtype (str): The precision of the stored weights, as torch names it.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    name, coref = _find_coref(nlp, "the pipeline")
+    block = _block_of(nlp, name)
+    upstream = _find_upstream(nlp, name)
+    if upstream is not None:
+        model = nlp.get_pipe(upstream).model  # type: ignore[attr-defined]
+        upstream_block = nlp.get_pipe_config(upstream)["model"]
+        encoder = encoder_module(model)
+        block["tok2vec"] = model.attrs["replace_listener_cfg"](upstream_block, block["tok2vec"])
+    else:
+        encoder = encoder_module(coref.model)
+    if Path(block["tok2vec"]["name"]).exists():
+        # The encoder comes along: its place on this machine is of no use to others.
+        block["tok2vec"]["name"] = Path(block["tok2vec"]["name"]).name
+    Config({"model": block}).to_disk(folder / CONFIG)
+    precision = getattr(torch, dtype)
+    transformer, tokenizer = encoder.loaded()
+    transformer.save_pretrained(
+        folder / ENCODER,
+        state_dict=_cast(transformer.state_dict(), precision),
+        max_shard_size=MAX_FILE_SIZE,
+    )
+    tokenizer.save_pretrained(folder / ENCODER, legacy_format=False)
+    save_torch_state_dict(
+        _cast(get_heads(coref.model).state_dict(), precision),
+        folder,
+        filename_pattern=f"{HEADS}{{suffix}}.safetensors",
+        max_shard_size=MAX_FILE_SIZE,
+    )
+    for path in folder.rglob("*.safetensors"):
+        path.chmod(0o644)  # The library lets nobody else read them, not even once installed.
+    srsly.write_json(folder / META, nlp.meta)
+
+
+def _load_folder(folder: Path) -> tuple[dict[str, Any], MaverickModel]:
+    block = _plain(Config().from_disk(folder / CONFIG)["model"])
+    model = build_model(block, *load_encoder(folder / ENCODER, local_files_only=True))
+    weights: dict[str, torch.Tensor] = {}
+    for path in sorted(folder.glob(f"{HEADS}*.safetensors")):
+        weights.update(safetensors.torch.load_file(path))
+    get_heads(model).load_state_dict(_cast(weights, torch.float32))
+    return block, model
+
+
+def _take_model(nlp: Language, source: str) -> tuple[dict[str, Any], MaverickModel]:
+    """Take the model out of a pipeline, together with the encoder that it listens to."""
+    name, coref = _find_coref(nlp, source)
+    upstream = _find_upstream(nlp, name)
+    if upstream is not None:
+        nlp.replace_listeners(upstream, name, ["model.tok2vec"])
+    model = coref.model
+    return _block_of(nlp, name), model.load() if isinstance(model, PretrainedModel) else model
+
+
+def _find_coref(nlp: Language, source: str) -> tuple[str, MaverickCoref]:
+    for name, pipe in nlp.pipeline:
+        if isinstance(pipe, MaverickCoref):
+            return name, pipe
+    pipes = ", ".join(nlp.pipe_names) or "(none)"
+    raise ValueError(NO_COREF.format(name=source, pipes=pipes))
+
+
+def _find_upstream(nlp: Language, name: str) -> str | None:
+    """The component that another listens to, if there is one."""
+    for upstream, pipe in nlp.pipeline:
+        if name in getattr(pipe, "listening_components", ()):
+            return upstream
+    return None
+
+
+def _block_of(nlp: Language, name: str) -> dict[str, Any]:
+    """The config of a component's model; of a pretrained one, that of the model inside."""
+    model = nlp.get_pipe(name).model  # type: ignore[attr-defined]
+    if isinstance(model, PretrainedModel):
+        model.load()
+        return _plain(model.attrs[BLOCK])
+    return _plain(nlp.get_pipe_config(name)["model"])
+
+
+def _plain(block: Any) -> dict[str, Any]:
+    return srsly.json_loads(srsly.json_dumps(block))
+
+
+def _cast(weights: dict[str, torch.Tensor], dtype: torch.dtype) -> dict[str, torch.Tensor]:
+    return {
+        name: weight.to(dtype) if weight.is_floating_point() else weight
+        for name, weight in weights.items()
+    }
