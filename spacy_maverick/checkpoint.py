@@ -271,6 +271,11 @@ def _load_weights(
         raise ValueError(message)
     for name, slot in slots.items():
         slot.copy_(weights[name])
+    if checkpoint.variant == "mes":
+        # Our scores are divided by the root of the width, theirs are not.
+        scorer: Any = heads.get_submodule("clusterer.scorer")
+        for parameter in scorer.parameters(recurse=False):
+            parameter.data.div_(scorer.scale)
 
 
 def _released_name(name: str, layers: dict[str, str]) -> str:

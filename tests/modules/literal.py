@@ -36,7 +36,8 @@ def extract_mentions(extractor, first, last, sentences):
 
 def biaffine(scorer, expert, mention, antecedent):
     """F_s(x_s)·W_ss·F_s(x_s') + F_e(x_e)·W_ee·F_e(x_e') + F_s(x_s)·W_se·F_e(x_e') +
-    F_e(x_e)·W_es·F_s(x_s'), each with a bias on the antecedent."""
+    F_e(x_e)·W_es·F_s(x_s'), each with a bias on the antecedent; and, which is not in the paper,
+    divided by the root of the width."""
     size = scorer.start_to_start_bias.shape[1]
     part = slice(expert * size, (expert + 1) * size)
     (x_s, x_e), (y_s, y_e) = mention, antecedent
@@ -52,7 +53,7 @@ def biaffine(scorer, expert, mention, antecedent):
         weight = scorer.get_parameter(f"{name}_weight")[expert]
         bias = scorer.get_parameter(f"{name}_bias")[expert]
         total = total + left @ weight @ right + bias @ right
-    return total
+    return total / size**0.5
 
 
 def direct(scorer, mention, antecedent):
