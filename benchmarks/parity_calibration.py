@@ -65,7 +65,7 @@ def _threshold(logits: torch.Tensor, n: int) -> float:
 def _pair_bias(clusterer: Any, inputs: list[tuple]) -> float:
     """Find by bisection which bias makes clusters of the right size."""
     n_mentions = sum(len(mentions) for _, _, mentions, _ in inputs)
-    bias, place = _pair_parameter(clusterer)
+    bias, place, scale = _pair_parameter(clusterer)
     low, high = -200.0, 200.0
     for _ in range(16):
         bias[place] = (low + high) / 2
@@ -74,13 +74,14 @@ def _pair_bias(clusterer: Any, inputs: list[tuple]) -> float:
             low = (low + high) / 2
         else:
             high = (low + high) / 2
-    return (low + high) / 2
+    return (low + high) / 2 * scale
 
 
-def _pair_parameter(clusterer: Any) -> tuple[torch.Tensor, Any]:
-    """Where each clusterer has what `random_checkpoints` sets as the bias of pairs."""
+def _pair_parameter(clusterer: Any) -> tuple[torch.Tensor, Any, float]:
+    """Where each clusterer has what `random_checkpoints` sets as the bias of pairs, and by which
+    factor it counts in the scores."""
     if not isinstance(clusterer, AntecedentClusterer):
-        return clusterer.classifier_output.bias, 0
+        return clusterer.classifier_output.bias, 0, 1.0
     if isinstance(clusterer.scorer, DirectPairScorer):
-        return clusterer.scorer.start_to_start.output.bias, ONE
-    return clusterer.scorer.start_to_start_bias, (6, 0)
+        return clusterer.scorer.start_to_start.output.bias, ONE, 1.0
+    return clusterer.scorer.start_to_start_bias, (6, 0), clusterer.scorer.scale

@@ -102,6 +102,7 @@ NO_LAYERS = (
     "Expected a clusterer of one layer in {path}, as the paper's, but it says "
     "incremental_model_num_layers = {n_layers}."
 )
+HAS_COREF = "The base {base!r} has a component 'maverick_coref' already. Choose one without."
 NOT_EMPTY = (
     "{path} exists and is not an empty folder. Choose another name, or use --force to replace it."
 )
@@ -155,10 +156,12 @@ def make_pipeline(
         Otherwise a sentencizer does.
     RETURNS (Language): The pipeline.
     """
-    block, model = load_checkpoint(source, encoder)
     nlp = spacy.load(base) if base else spacy.blank("en")
+    if "maverick_coref" in nlp.component_names:
+        raise ValueError(HAS_COREF.format(base=base))
     if not _sets_sentences(nlp):
         nlp.add_pipe("sentencizer", first=True)
+    block, model = load_checkpoint(source, encoder)
     name = "transformer" if "transformer" not in nlp.component_names else "maverick_transformer"
     settings = {**block["tok2vec"], "@architectures": "spacy-maverick.DocTransformer.v1"}
     listener = {
@@ -192,6 +195,7 @@ def import_checkpoint(
     base (Optional[str]): See `make_pipeline`.
     force (bool): Whether to replace a folder that has something in it.
     """
+    output = output.resolve()
     if not force and output.exists() and not (output.is_dir() and not any(output.iterdir())):
         raise ValueError(NOT_EMPTY.format(path=output))
     nlp = make_pipeline(source, encoder, base)
@@ -201,16 +205,24 @@ def import_checkpoint(
         nlp.to_disk(written)
         if output.exists():
             os.replace(output, replaced)
-        os.replace(written, output)
+        try:
+            os.replace(written, output)
+        except OSError:
+            # What was there must not go with the temporary folder.
+            if replaced.exists():
+                os.replace(replaced, output)
+            raise
 
 
 def _make_encoder(
     checkpoint: Checkpoint, name: str
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
-    """Make the encoder that the weights fit. Its own weights are not needed, so not loaded."""
-    tokenizer = load_tokenizer(name)
+    """Make the encoder that the weights fit. Its own weights are not needed, so not loaded; nor is
+    code that its folder may bring, since the checkpoint chooses it."""
+    no_code = {"trust_remote_code": False}
+    tokenizer = load_tokenizer(name, no_code)
     tokenizer.add_tokens([SPEAKER_START, SPEAKER_END], special_tokens=True)
-    config = AutoConfig.from_pretrained(name)
+    config = AutoConfig.from_pretrained(name, **no_code)
     table = checkpoint.weights.get(f"{ENCODER}embeddings.word_embeddings.weight")
     if table is not None:
         # The authors made the table three rows longer than that of the encoder they started from.
@@ -219,7 +231,7 @@ def _make_encoder(
         if row >= len(table):
             message = NO_ROW.format(path=checkpoint.path, n_rows=len(table), encoder=name, row=row)
             raise ValueError(message)
-    return AutoModel.from_config(config), tokenizer
+    return AutoModel.from_config(config, torch_dtype=torch.float32, **no_code), tokenizer
 
 
 def _model_config(checkpoint: Checkpoint, encoder: str) -> dict[str, Any]:
@@ -300,6 +312,9 @@ def _describe(nlp: Language, source: str, encoder: str) -> None:
     url = "" if path.exists() else f"https://huggingface.co/{source}"
     if path.exists():
         source = (path.parent if path.is_file() else path).resolve().name
+    if Path(encoder).exists():
+        encoder = Path(encoder).resolve().name
+    base = {key: nlp.meta[key] for key in ("name", "url", "author", "license")}
     nlp.meta.update(
         name=re.sub(r"\W", "_", source.rpartition("/")[2]),
         description=f"Coreference resolution with released weights of Maverick ({source}).",
@@ -308,4 +323,5 @@ def _describe(nlp: Language, source: str, encoder: str) -> None:
         license=LICENSE,
     )
     of_weights = {"name": source, "url": url, "author": AUTHOR, "license": LICENSE}
-    nlp.meta["sources"] = [*(nlp.meta.get("sources") or []), of_weights, {"name": encoder}]
+    known = [*(nlp.meta.get("sources") or []), *([base] if base["author"] else [])]
+    nlp.meta["sources"] = [of_weights, {"name": encoder}, *known]

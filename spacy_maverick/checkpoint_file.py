@@ -10,7 +10,6 @@ Lightning is imported, and no line of theirs runs.
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
 
 import torch
@@ -19,6 +18,8 @@ from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
 WEIGHTS = "weights.ckpt"
 VARIANTS = ("s2e", "mes", "incr")
+#: Settings are a few sections deep.
+MAX_DEPTH = 30
 
 NOT_FOUND = (
     "Expected {expected}, but there is no file or folder {source!r}, and it has not the form "
@@ -122,6 +123,10 @@ def read_checkpoint(path: Path) -> Checkpoint:
     if path.is_dir():
         path = path / WEIGHTS
     content = _load(path)
+    try:
+        content["hyper_parameters"] = _plain(content.get("hyper_parameters"), {})
+    except ValueError as error:
+        raise ValueError(DAMAGED.format(path=path, reason=error)) from error
     hyper_parameters = _section(content, "hyper_parameters", path)
     settings = _section(hyper_parameters, "model", path)
     weights = _section(content, "state_dict", path)
@@ -130,7 +135,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
     if variant not in VARIANTS:
         message = WRONG_VARIANT.format(path=path, target=target, variants=", ".join(VARIANTS))
         raise ValueError(message)
-    tensors = {name: value for name, value in weights.items() if isinstance(value, torch.Tensor)}
+    tensors = {str(k): value for k, value in weights.items() if isinstance(value, torch.Tensor)}
     return Checkpoint(path, variant, settings, tensors)
 
 
@@ -140,28 +145,35 @@ def _load(path: Path) -> dict[str, Any]:
         try:
             with torch.serialization.safe_globals(allowed):
                 content = torch.load(file, map_location="cpu", weights_only=True)
-        except (UnpicklingError, OSError, RuntimeError, EOFError, LookupError) as error:
+        except Exception as error:
+            # A damaged file can fail in any way.
             refused = re.search(r"GLOBAL (\S+)", str(error))
             if refused:
                 raise ValueError(NOT_ALLOWED.format(path=path, name=refused[1])) from error
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise ValueError(DAMAGED.format(path=path, reason=reason)) from error
-    content = _plain(content)
     if not isinstance(content, dict):
         raise ValueError(DAMAGED.format(path=path, reason=f"it holds a {type(content).__name__}"))
     return content
 
 
-def _plain(value: Any) -> Any:
-    """Turn the shells back into what they were settings of."""
-    if isinstance(value, _Shell):
-        state = vars(value)
-        return _plain(state.get("_content", state.get("_val")))
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return value
+def _plain(value: Any, known: dict[int, Any], depth: int = 0) -> Any:
+    """Turn the shells back into what they were settings of. A value that stands in many places is
+    read once, and none that holds itself."""
+    if depth > MAX_DEPTH:
+        raise ValueError("its settings hold themselves")
+    if id(value) not in known:
+        if isinstance(value, _Shell):
+            inner = vars(value).get("_content", vars(value).get("_val"))
+            plain = _plain(inner, known, depth + 1)
+        elif isinstance(value, dict):
+            plain = {key: _plain(item, known, depth + 1) for key, item in value.items()}
+        elif isinstance(value, (list, tuple)):
+            plain = [_plain(item, known, depth + 1) for item in value]
+        else:
+            plain = value
+        known[id(value)] = plain
+    return known[id(value)]
 
 
 def _section(content: dict[str, Any], name: str, path: Path) -> dict[str, Any]:

@@ -37,7 +37,8 @@ def find_prefix(doc: Doc) -> str:
     """The prefix of the document's clusters: the default one if any key has it, else the one that
     its component was told to use."""
     if not cluster_keys(doc):
-        for group in doc.spans.values():
+        # Clusters that a component started from were there before its own.
+        for group in reversed(list(doc.spans.values())):
             if PREFIX_ATTR in group.attrs:
                 return group.attrs[PREFIX_ATTR]
     return DEFAULT_PREFIX

@@ -55,6 +55,11 @@ NO_SUCH_SPANS = (
     "but the Doc has only these keys: {keys}. Check the name, and that what sets them "
     "comes before '{name}'."
 )
+NOT_NUMBERED = (
+    "Component '{name}' is to start from the clusters in doc.spans[\"{prefix}_1\"], "
+    'doc.spans["{prefix}_2"] and so on (setting given_cluster_prefix), but the Doc has a key '
+    '"{prefix}" without a number. Write each cluster to a key of its own.'
+)
 
 NO_GOLD = (
     "None of the first {n} examples has a cluster: expected gold clusters in doc.spans of the "
@@ -324,6 +329,8 @@ class MaverickCoref(TrainablePipe):
 
     def _given_clusters(self, doc: Doc) -> list[list[Mention]]:
         prefix = self.cfg["given_cluster_prefix"]
+        if prefix in doc.spans:
+            raise ValueError(NOT_NUMBERED.format(name=self.name, prefix=prefix))
         return [] if prefix is None else get_clusters(doc, prefix)
 
     def _given_mentions(self, doc: Doc) -> np.ndarray | None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 from spacy import registry
-from thinc.api import Optimizer, get_array_module, get_current_ops, to_numpy
+from thinc.api import MPSOps, Optimizer, get_array_module, get_current_ops, to_numpy
 
 #: Names of the torch parameters that are not the encoder's, as `modules.Maverick` gives them.
 HEADS = r"(extractor|clusterer)\."
@@ -15,6 +15,13 @@ Key = tuple[int, str]
 FloatOrSchedule = Any
 #: An array of numpy or cupy.
 Array = Any
+
+
+#: Thinc hands out copies of torch's weights there, and what moves later moves in vain.
+NOT_IN_PLACE = (
+    "Adafactor cannot clip gradients on Apple's GPU. Set grad_clip = 0 in [training.optimizer], or "
+    "train on the CPU with --gpu-id -1."
+)
 
 
 @registry.optimizers("spacy-maverick.Adafactor.v1")
@@ -43,6 +50,8 @@ def create_adafactor(
     head_names (str): Pattern that the names of the heads' torch parameters begin with.
     RETURNS (Optimizer): The optimizer.
     """
+    if grad_clip and isinstance(get_current_ops(), MPSOps):
+        raise ValueError(NOT_IN_PLACE)
     return Adafactor(
         learn_rate,
         head_learn_rate,

@@ -14,6 +14,7 @@ loaded in full precision.
 """
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,11 @@ NO_DEFAULT = (
 NOTHING_INSIDE = (
     "Expected {path} to be a pipeline, a checkpoint or a model that save_pretrained wrote, but it "
     "has no {config} and no {weights}."
+)
+NO_PIPELINE = "Expected the package of a pipeline, but {name!r} is a package of another kind."
+HAS_VECTORS = (
+    "The model of {name!r} uses the word vectors of its pipeline, which another pipeline does not "
+    "have. Load the whole pipeline instead, with spacy.load."
 )
 NO_COREF = (
     "Expected a pipeline with a maverick_coref, but {name!r} has only these components: {pipes}."
@@ -146,6 +152,9 @@ def load_pretrained(name: str | None = None) -> tuple[dict[str, Any], MaverickMo
             raise ValueError(NO_DEFAULT.format(folder=DEFAULT_FOLDER))
         return _load_folder(DEFAULT_FOLDER)
     if not Path(name).exists() and is_package(name):
+        spec = find_spec(name)
+        if spec is None or not (Path(spec.origin or "").parent / META).exists():
+            raise ValueError(NO_PIPELINE.format(name=name))
         return _take_model(spacy.load(name), name)
     path = fetch(name, EXPECTED)
     if path.is_file() or (path / WEIGHTS).exists():
@@ -166,13 +175,12 @@ def save_pretrained(nlp: Language, folder: str | Path, *, dtype: str = "float16"
     dtype (str): The precision of the stored weights, as torch names it.
     """
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     name, coref = _find_coref(nlp, "the pipeline")
     block = _block_of(nlp, name)
     upstream = _find_upstream(nlp, name)
     if upstream is not None:
         model = nlp.get_pipe(upstream).model  # type: ignore[attr-defined]
-        upstream_block = nlp.get_pipe_config(upstream)["model"]
+        upstream_block = _config_of(nlp, upstream)
         encoder = encoder_module(model)
         block["tok2vec"] = model.attrs["replace_listener_cfg"](upstream_block, block["tok2vec"])
     else:
@@ -180,6 +188,7 @@ def save_pretrained(nlp: Language, folder: str | Path, *, dtype: str = "float16"
     if Path(block["tok2vec"]["name"]).exists():
         # The encoder comes along: its place on this machine is of no use to others.
         block["tok2vec"]["name"] = Path(block["tok2vec"]["name"]).name
+    folder.mkdir(parents=True, exist_ok=True)
     Config({"model": block}).to_disk(folder / CONFIG)
     precision = getattr(torch, dtype)
     transformer, tokenizer = encoder.loaded()
@@ -217,7 +226,11 @@ def _take_model(nlp: Language, source: str) -> tuple[dict[str, Any], MaverickMod
     if upstream is not None:
         nlp.replace_listeners(upstream, name, ["model.tok2vec"])
     model = coref.model
-    return _block_of(nlp, name), model.load() if isinstance(model, PretrainedModel) else model
+    if isinstance(model, PretrainedModel):
+        model = model.load()
+    if any(node.name == "static_vectors" for node in model.walk()):
+        raise ValueError(HAS_VECTORS.format(name=source))
+    return _block_of(nlp, name), model
 
 
 def _find_coref(nlp: Language, source: str) -> tuple[str, MaverickCoref]:
@@ -242,7 +255,12 @@ def _block_of(nlp: Language, name: str) -> dict[str, Any]:
     if isinstance(model, PretrainedModel):
         model.load()
         return _plain(model.attrs[BLOCK])
-    return _plain(nlp.get_pipe_config(name)["model"])
+    return _config_of(nlp, name)
+
+
+def _config_of(nlp: Language, name: str) -> dict[str, Any]:
+    """The config of a component's model, without variables: what they refer to stays behind."""
+    return _plain(nlp.config.interpolate()["components"][name]["model"])
 
 
 def _plain(block: Any) -> dict[str, Any]:

@@ -1,5 +1,9 @@
 """The authors' checkpoints as pipelines."""
 
+import json
+import os
+import shutil
+
 import pytest
 import spacy
 import torch
@@ -88,13 +92,38 @@ def test_a_hub_id_is_downloaded(mes, monkeypatch):
 def test_components_of_a_base_come_first(mes, tmp_path):
     base = spacy.blank("en")
     base.add_pipe("entity_ruler").add_patterns([{"label": "PERSON", "pattern": "Ada Lovelace"}])
-    base.meta["sources"] = [{"name": "somewhere"}]
+    base.meta.update(sources=[{"name": "somewhere"}], author="A. Body", license="MIT")
     base.to_disk(tmp_path / "base")
     nlp = make_pipeline(mes, base=str(tmp_path / "base"))
     assert nlp.pipe_names == ["sentencizer", "entity_ruler", "transformer", NAME]
-    assert [source["name"] for source in nlp.meta["sources"]][:2] == ["somewhere", mes.parent.name]
+    sources = nlp.meta["sources"]
+    assert [source["name"] for source in (sources[0], sources[2])] == [mes.parent.name, "somewhere"]
+    assert (sources[3]["author"], sources[3]["license"]) == ("A. Body", "MIT")
     doc = nlp(make_doc(ALL[0], nlp.vocab, gold=False))
     assert doc.ents and doc._.coref_clusters
+
+
+def test_a_base_with_coreference_is_told_at_once(mes, tmp_path):
+    make_pipeline(mes).to_disk(tmp_path)
+    with pytest.raises(ValueError, match="'maverick_coref' already"):
+        make_pipeline("no/checkpoint", base=str(tmp_path))
+
+
+def test_precision_is_that_of_the_weights(mes, encoder, tmp_path):
+    shutil.copytree(encoder, tmp_path, dirs_exist_ok=True)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, "torch_dtype": "float16"}))
+    assert weights_of(make_pipeline(mes, str(tmp_path))) == weights_of(make_pipeline(mes))
+
+
+def test_code_that_an_encoder_brings_is_not_run(mes, encoder, tmp_path):
+    shutil.copytree(encoder, tmp_path, dirs_exist_ok=True)
+    config = json.loads((tmp_path / "config.json").read_text())
+    config.update(model_type="evil", auto_map={"AutoConfig": "evil.Config"})
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "evil.py").write_text("raise SystemExit('run')")
+    with pytest.raises(ValueError, match="trust_remote_code"):
+        make_pipeline(mes, str(tmp_path))
 
 
 def test_a_base_with_sentences_and_a_transformer_keeps_them(mes, tmp_path):
@@ -186,6 +215,13 @@ def test_nothing_is_overwritten_or_left_half_written(mes, tmp_path, monkeypatch)
 
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint_module.Language, "to_disk", fail)
+        with pytest.raises(OSError, match="disk full"):
+            import_checkpoint(mes, output, force=True)
+    assert [path.name for path in tmp_path.rglob("*")] == ["pipeline", "thesis.txt"]
+    replace = os.replace
+    with monkeypatch.context() as patch:
+        # The folder that was there has been put aside when the new one cannot take its place.
+        patch.setattr(os, "replace", lambda s, d: fail(s) if s.name == "new" else replace(s, d))
         with pytest.raises(OSError, match="disk full"):
             import_checkpoint(mes, output, force=True)
     assert [path.name for path in tmp_path.rglob("*")] == ["pipeline", "thesis.txt"]

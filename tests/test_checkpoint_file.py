@@ -2,6 +2,7 @@
 
 import os
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,36 @@ def test_another_kind_of_file_is_told(tmp_path):
         read_checkpoint(path)
     torch.save(torch.ones(2), path)
     with pytest.raises(ValueError, match="it holds a Tensor"):
+        read_checkpoint(path)
+
+
+def test_settings_that_hold_themselves_are_told(tmp_path):
+    settings = dict(SETTINGS)
+    settings["settings"] = settings
+    with pytest.raises(ValueError, match="hold themselves"):
+        read_checkpoint(save(tmp_path / "weights.ckpt", hyper_parameters={"model": settings}))
+
+
+def test_settings_that_repeat_themselves_are_read_once(tmp_path):
+    nested: list = []
+    for _ in range(25):  # 2 ** 25 lists, were each place read by itself
+        nested = [nested, nested]
+    path = save(tmp_path / "weights.ckpt", hyper_parameters={"model": {**SETTINGS, "x": nested}})
+    assert read_checkpoint(path).variant == "mes"
+
+
+@pytest.mark.parametrize("place", range(0, 120, 7))
+def test_a_damaged_file_is_told(tmp_path, place):
+    path = save(tmp_path / "weights.ckpt")
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    (name,) = (name for name in files if name.endswith("data.pkl"))
+    pickled = files[name]
+    files[name] = pickled[:place] + b"\xff\x00t" + pickled[place + 1 :]
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    with pytest.raises(ValueError, match=str(path)):
         read_checkpoint(path)
 
 

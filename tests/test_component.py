@@ -219,15 +219,19 @@ def test_gold_with_other_tokens_trains():
 
 def test_mentions_join_given_clusters(nlp, tmp_path):
     nlp.to_disk(tmp_path)
-    config = {"components": {NAME: {"given_cluster_prefix": "known"}}}
-    growing = spacy.load(tmp_path, config=config)
+    settings = {"given_cluster_prefix": "known", "span_cluster_prefix": "found"}
+    growing = spacy.load(tmp_path, config={"components": {NAME: settings}})
     doc = make_doc(LOVELACE, growing.vocab, gold=False)
     (ada, babbage, engine) = get_clusters(make_doc(LOVELACE))
     year = (6, 7)
     set_clusters(doc, [[ada[0], year]], "known")
     growing(doc)
-    assert get_clusters(doc) == [sorted([*ada, year]), babbage, engine]
+    assert get_clusters(doc, "found") == [sorted([*ada, year]), babbage, engine]
     assert get_clusters(doc, "known") == [[ada[0], year]]
+    assert len(doc._.coref_clusters) == 3
+    doc.spans["known"] = doc.spans.pop("known_1")
+    with pytest.raises(ValueError, match="without a number"):
+        growing(doc)
 
 
 def test_scores_do_not_depend_on_tokens(nlp):

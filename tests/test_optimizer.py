@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 import torch
 from spacy import registry
-from thinc.api import Linear, PyTorchWrapper, chain, warmup_linear
+from thinc.api import Linear, MPSOps, PyTorchWrapper, chain, warmup_linear
 from transformers.optimization import Adafactor as HuggingFaceAdafactor
 
+from spacy_maverick import optimizer as optimizer_module
 from spacy_maverick.optimizer import create_adafactor
 
 SHAPES = {"extractor.a": (5, 7), "clusterer.b": (3, 4, 6), "encoder.c": (8, 2), "encoder.d": (9,)}
@@ -127,3 +128,10 @@ def test_bytes_are_for_between_two_steps():
 
 def test_it_is_registered():
     assert registry.optimizers.get("spacy-maverick.Adafactor.v1") is create_adafactor
+
+
+def test_clipping_where_weights_are_copies_is_told(monkeypatch):
+    monkeypatch.setattr(optimizer_module, "get_current_ops", lambda: MPSOps.__new__(MPSOps))
+    with pytest.raises(ValueError, match="grad_clip = 0"):
+        create_adafactor()
+    create_adafactor(grad_clip=0.0)

@@ -3,12 +3,13 @@
 import json
 import pickle
 
+import numpy as np
 import pytest
 import spacy
 from checkpoints import make_tiny_checkpoint, make_tiny_encoder_folder
 from documents import ALL, make_examples
 from spacy.language import Language
-from training import clusters_of, make_nlp
+from training import clusters_of, make_nlp, train
 from weights import weights_of
 
 from spacy_maverick import checkpoint_file, pretrained_model
@@ -68,15 +69,55 @@ def test_a_pipeline_with_an_encoder_of_spacy(nlp, tmp_path):
     assert clusters_of(add_pretrained(tmp_path)) == clusters_of(nlp)
 
 
-def test_a_pipeline_that_listens_to_a_tok2vec(tmp_path):
+@pytest.fixture(scope="module")
+def listening():
+    """A pipeline whose tok2vec is shared, and whose config has variables."""
     nlp = spacy.blank("en")
     nlp.add_pipe("tok2vec")
     listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 96}
     config = {"@architectures": "spacy-maverick.S2E.v1", "tok2vec": listener}
     nlp.add_pipe(NAME, config={"model": config})
-    nlp.initialize(lambda: make_examples(nlp.vocab))
-    nlp.to_disk(tmp_path)
-    assert clusters_of(add_pretrained(tmp_path)) == clusters_of(nlp)
+    config = nlp.config
+    width = "${components.tok2vec.model.width}"
+    config["components"][NAME]["model"]["hidden_size"] = width
+    config["components"][NAME]["model"]["tok2vec"]["width"] = width
+    nlp = spacy.util.load_model_from_config(config)
+    examples = make_examples(nlp.vocab)
+    train(nlp, nlp.initialize(lambda: examples), examples)
+    return nlp
+
+
+def test_a_pipeline_that_listens_to_a_tok2vec(listening, tmp_path):
+    expected = clusters_of(listening)
+    assert sum(map(len, expected)) > 3
+    listening.to_disk(tmp_path / "source")
+    nlp = add_pretrained(tmp_path / "source")
+    assert clusters_of(nlp) == expected
+    nlp.to_disk(tmp_path / "saved")
+    assert clusters_of(spacy.load(tmp_path / "saved")) == expected
+
+
+def test_a_package_of_another_kind_is_told():
+    with pytest.raises(ValueError, match="package of another kind"):
+        clusters_of(add_pretrained("numpy"))
+
+
+def test_a_model_that_needs_word_vectors_is_told(nlp, tmp_path):
+    vectors = spacy.blank("en")
+    vectors.vocab.set_vector("Ada", np.ones(8))
+    tok2vec = {
+        "@architectures": "spacy.HashEmbedCNN.v2",
+        "pretrained_vectors": True,
+        **{"width": 16, "depth": 1, "embed_size": 100, "window_size": 1, "maxout_pieces": 2},
+        "subword_features": False,
+    }
+    vectors.add_pipe(
+        NAME, config={"model": {"@architectures": "spacy-maverick.S2E.v1", "tok2vec": tok2vec}}
+    )
+    vectors.initialize(lambda: make_examples(vectors.vocab))
+    vectors.to_disk(tmp_path)
+    with pytest.raises(ValueError, match="word vectors"):
+        clusters_of(add_pretrained(tmp_path))
 
 
 def test_a_package(pipeline, expected, tmp_path, monkeypatch):
