@@ -63,7 +63,7 @@ def _threshold(logits: torch.Tensor, n: int) -> float:
 
 
 def _pair_bias(clusterer: Any, inputs: list[tuple]) -> float:
-    """Find by bisection which bias makes clusters of the right size."""
+    """Find by bisection which bias makes clusters of about the right size."""
     n_mentions = sum(len(mentions) for _, _, mentions, _ in inputs)
     bias, place, scale = _pair_parameter(clusterer)
     low, high = -200.0, 200.0
@@ -74,7 +74,15 @@ def _pair_bias(clusterer: Any, inputs: list[tuple]) -> float:
             low = (low + high) / 2
         else:
             high = (low + high) / 2
-    return (low + high) / 2 * scale
+    # Near it, the one that leaves the most room for rounding: no link should hang by a thread.
+    near = torch.linspace(-0.1, 0.1, 21) / scale + (low + high) / 2
+
+    def margin(candidate: float) -> float:
+        bias[place] = candidate
+        logits = torch.cat([clusterer.link(*of_doc)[1][1:] for of_doc in inputs])
+        return float(logits.abs().min())
+
+    return max(near.tolist(), key=margin) * scale
 
 
 def _pair_parameter(clusterer: Any) -> tuple[torch.Tensor, Any, float]:
