@@ -11,7 +11,7 @@ import torch
 from spacy_maverick import checkpoint_file
 from spacy_maverick.checkpoint_file import fetch, read_checkpoint
 
-SAMPLES = Path(__file__).parent / "samples"
+RECORDED = Path(__file__).parent / "recorded"
 SETTINGS = {"_target_": "models.model_mes.Maverick_mes", "huggingface_model_name": "some/encoder"}
 
 
@@ -30,7 +30,7 @@ class Harmful:
 
 def test_settings_of_omegaconf_are_read_without_omegaconf():
     # Written by OmegaConf 2.3 itself.
-    checkpoint = read_checkpoint(SAMPLES / "omegaconf.ckpt")
+    checkpoint = read_checkpoint(RECORDED / "omegaconf.ckpt")
     assert checkpoint.variant == "mes"
     assert checkpoint.settings == {
         "_target_": "models.model_mes.Maverick_mes",

@@ -17,7 +17,7 @@ from random_checkpoints import Biases
 from spacy_maverick.checkpoint import make_pipeline
 
 TESTS = Path(__file__).parent
-CASES = json.loads((TESTS / "samples" / "parity.json").read_text("utf8"))
+CASES = json.loads((TESTS / "recorded" / "parity.json").read_text("utf8"))
 TOLERANCE = 1e-3
 TASKS = [
     pytest.param(variant, task, id=f"{variant}-{number}-{'-'.join(task)}")
