@@ -151,6 +151,9 @@ def _load(path: Path) -> dict[str, Any]:
             if refused:
                 raise ValueError(NOT_ALLOWED.format(path=path, name=refused[1])) from error
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            if "weights_only" in reason:
+                # torch goes on to advise a load that runs code.
+                reason = "not a pickle of tensors and plain values"
             raise ValueError(DAMAGED.format(path=path, reason=reason)) from error
     if not isinstance(content, dict):
         raise ValueError(DAMAGED.format(path=path, reason=f"it holds a {type(content).__name__}"))
