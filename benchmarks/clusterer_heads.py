@@ -26,16 +26,15 @@ from spacy_maverick.metrics import CorefScores
 from spacy_maverick.modules.maverick import Candidates, Maverick, Words
 from spacy_maverick.sentences import sentence_ends
 
+COMMON = {"dropout": 0.2, "own_mentions": False}
 SIZES = {"hidden_size": 768, "n_heads": 12, "ffn_size": 3072, "max_positions": 512}
 BUILDERS = {
     "s2e": partial(
-        architectures._build_s2e, hidden_size=None, dropout=0.2, form="paper", distances=False
+        architectures._build_s2e, hidden_size=None, form="paper", distances=False, **COMMON
     ),
-    "mes": partial(architectures._build_mes, hidden_size=None, dropout=0.2, distances=False),
-    "prev-incr": partial(architectures._build_prev_incremental, hidden_size=None, dropout=0.2),
-    "incr": partial(
-        architectures._build_incremental, dropout=0.2, transformer_dropout=0.1, **SIZES
-    ),
+    "mes": partial(architectures._build_mes, hidden_size=None, distances=False, **COMMON),
+    "prev-incr": partial(architectures._build_prev_incremental, hidden_size=None, **COMMON),
+    "incr": partial(architectures._build_incremental, transformer_dropout=0.1, **SIZES, **COMMON),
 }
 
 

@@ -24,6 +24,7 @@ def build_s2e_model(
     dropout: float = 0.2,
     form: Literal["paper", "released"] = "paper",
     distances: bool = False,
+    own_mentions: bool = False,
     mixed_precision: bool = False,
 ) -> MaverickModel:
     """Maverick_s2e: one scorer for all pairs of mentions.
@@ -35,12 +36,20 @@ def build_s2e_model(
         four networks that meet the bare states of the antecedent, as in the released weights.
     distances (bool): Whether a pair's score also depends on how far apart the mentions stand. The
         paper's models leave that to the encoder; set it for one that reads documents in windows.
+    own_mentions (bool): Whether to train the clusterer on the extractor's mistakes too, as mentions
+        that corefer with nothing. The paper's are trained on true mentions alone; set it for data
+        without singletons, where every true mention has a partner.
     mixed_precision (bool): Whether to use half precision on a GPU.
     RETURNS (Model[Tuple[List[Doc], List[Candidates]], Union[List[Scores], List[Links]]]): The
         model.
     """
     build = partial(
-        _build_s2e, hidden_size=hidden_size, dropout=dropout, form=form, distances=distances
+        _build_s2e,
+        hidden_size=hidden_size,
+        dropout=dropout,
+        form=form,
+        distances=distances,
+        own_mentions=own_mentions,
     )
     return maverick_model("maverick_s2e", tok2vec, build, mixed_precision=mixed_precision)
 
@@ -52,6 +61,7 @@ def build_mes_model(
     dropout: float = 0.2,
     pronouns: PronounSource = "auto",
     distances: bool = False,
+    own_mentions: bool = False,
     mixed_precision: bool = False,
 ) -> MaverickModel:
     """Maverick_mes: six experts, each for one category of pairs, and a seventh for all of them. The
@@ -64,11 +74,20 @@ def build_mes_model(
         and in the language's word list where none has; "words" to use the list always.
     distances (bool): Whether a pair's score also depends on how far apart the mentions stand. The
         paper's models leave that to the encoder; set it for one that reads documents in windows.
+    own_mentions (bool): Whether to train the clusterer on the extractor's mistakes too, as mentions
+        that corefer with nothing. The paper's are trained on true mentions alone; set it for data
+        without singletons, where every true mention has a partner.
     mixed_precision (bool): Whether to use half precision on a GPU.
     RETURNS (Model[Tuple[List[Doc], List[Candidates]], Union[List[Scores], List[Links]]]): The
         model.
     """
-    build = partial(_build_mes, hidden_size=hidden_size, dropout=dropout, distances=distances)
+    build = partial(
+        _build_mes,
+        hidden_size=hidden_size,
+        dropout=dropout,
+        distances=distances,
+        own_mentions=own_mentions,
+    )
     return maverick_model(
         "maverick_mes", tok2vec, build, pronouns=pronouns, mixed_precision=mixed_precision
     )
@@ -83,6 +102,7 @@ def build_incremental_model(
     max_positions: int = 512,
     dropout: float = 0.2,
     transformer_dropout: float = 0.1,
+    own_mentions: bool = False,
     mixed_precision: bool = False,
 ) -> MaverickModel:
     """Maverick_incr: mentions join clusters one by one, judged by a one-layer transformer over the
@@ -96,6 +116,9 @@ def build_incremental_model(
     max_positions (int): How many places in a cluster have a position embedding of their own.
     dropout (float): Dropout in the heads.
     transformer_dropout (float): Dropout in the transformer.
+    own_mentions (bool): Whether to train the clusterer on the extractor's mistakes too, as mentions
+        that corefer with nothing. The paper's are trained on true mentions alone; set it for data
+        without singletons, where every true mention has a partner.
     mixed_precision (bool): Whether to use half precision on a GPU.
     RETURNS (Model[Tuple[List[Doc], List[Candidates]], Union[List[Scores], List[Links]]]): The
         model.
@@ -108,6 +131,7 @@ def build_incremental_model(
         max_positions=max_positions,
         dropout=dropout,
         transformer_dropout=transformer_dropout,
+        own_mentions=own_mentions,
     )
     return maverick_model("maverick_incremental", tok2vec, build, mixed_precision=mixed_precision)
 
@@ -117,6 +141,7 @@ def build_prev_incremental_model(
     tok2vec: Tok2Vec,
     hidden_size: int | None = None,
     dropout: float = 0.2,
+    own_mentions: bool = False,
     mixed_precision: bool = False,
 ) -> MaverickModel:
     """Maverick_prev-incr, which the paper compares with: mentions join clusters one by one, judged
@@ -125,11 +150,19 @@ def build_prev_incremental_model(
     tok2vec (Model[List[Doc], List[Floats2d]]): The states of words.
     hidden_size (Optional[int]): Width of mentions and clusters; None for the width of the states.
     dropout (float): Dropout in the heads.
+    own_mentions (bool): Whether to train the clusterer on the extractor's mistakes too, as mentions
+        that corefer with nothing. The paper's are trained on true mentions alone; set it for data
+        without singletons, where every true mention has a partner.
     mixed_precision (bool): Whether to use half precision on a GPU.
     RETURNS (Model[Tuple[List[Doc], List[Candidates]], Union[List[Scores], List[Links]]]): The
         model.
     """
-    build = partial(_build_prev_incremental, hidden_size=hidden_size, dropout=dropout)
+    build = partial(
+        _build_prev_incremental,
+        hidden_size=hidden_size,
+        dropout=dropout,
+        own_mentions=own_mentions,
+    )
     return maverick_model(
         "maverick_prev_incremental", tok2vec, build, mixed_precision=mixed_precision
     )
@@ -139,7 +172,9 @@ def build_prev_incremental_model(
 # other processes.
 
 
-def _build_s2e(width, first_last, *, hidden_size, dropout, form, distances) -> Maverick:
+def _build_s2e(
+    width, first_last, *, hidden_size, dropout, form, distances, own_mentions
+) -> Maverick:
     hidden = hidden_size or width
     scorer: DirectPairScorer | BiaffinePairScorer
     if form == "released":
@@ -147,18 +182,18 @@ def _build_s2e(width, first_last, *, hidden_size, dropout, form, distances) -> M
     else:
         scorer = BiaffinePairScorer(width, hidden, 1, dropout)
     extractor = MentionExtractor(width, hidden, dropout)
-    return Maverick(extractor, AntecedentClusterer(scorer, distances), first_last)
+    return Maverick(extractor, AntecedentClusterer(scorer, distances), first_last, own_mentions)
 
 
-def _build_mes(width, first_last, *, hidden_size, dropout, distances) -> Maverick:
+def _build_mes(width, first_last, *, hidden_size, dropout, distances, own_mentions) -> Maverick:
     hidden = hidden_size or width
     scorer = BiaffinePairScorer(width, hidden, len(CATEGORIES) + 1, dropout)
     extractor = MentionExtractor(width, hidden, dropout)
-    return Maverick(extractor, AntecedentClusterer(scorer, distances), first_last)
+    return Maverick(extractor, AntecedentClusterer(scorer, distances), first_last, own_mentions)
 
 
 def _build_incremental(
-    width, first_last, *, hidden_size, ffn_size, n_heads, dropout, **settings
+    width, first_last, *, hidden_size, ffn_size, n_heads, dropout, own_mentions, **settings
 ) -> Maverick:
     hidden = hidden_size or width
     if n_heads < 1 or hidden % n_heads:
@@ -170,9 +205,9 @@ def _build_incremental(
     clusterer = IncrementalClusterer(
         width, hidden, n_heads, ffn_size or 4 * hidden, dropout=dropout, **settings
     )
-    return Maverick(MentionExtractor(width, width, dropout), clusterer, first_last)
+    return Maverick(MentionExtractor(width, width, dropout), clusterer, first_last, own_mentions)
 
 
-def _build_prev_incremental(width, first_last, *, hidden_size, dropout) -> Maverick:
+def _build_prev_incremental(width, first_last, *, hidden_size, dropout, own_mentions) -> Maverick:
     clusterer = PrevIncrementalClusterer(width, hidden_size or width, dropout)
-    return Maverick(MentionExtractor(width, width, dropout), clusterer, first_last)
+    return Maverick(MentionExtractor(width, width, dropout), clusterer, first_last, own_mentions)

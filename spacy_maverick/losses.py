@@ -69,5 +69,9 @@ def _end_labels(gold: GoldClusters, score: Scores) -> np.ndarray:
 
 
 def _link_labels(gold: GoldClusters, score: Scores) -> np.ndarray:
-    later, earlier = gold.partition[np.asarray(score.pairs)].reshape(-1, 2).T
+    pairs = np.asarray(score.pairs).reshape(-1, 2)
+    # Numbers beyond those of the mentions are spans that corefer with nothing.
+    n_added = max(0, pairs.max(initial=-1) + 1 - len(gold.partition))
+    alone = gold.partition.max(initial=-1) + 1 + np.arange(n_added)
+    later, earlier = np.concatenate([gold.partition, alone])[pairs].T
     return (later == earlier).astype(np.int64)

@@ -57,3 +57,22 @@ def test_three_losses_from_gold():
     assert gradients[1].links.tolist() == pytest.approx([1 / 3, -1 / 3, 1 / 3])
     assert gradients[1].starts[2] == 0
     assert gradients[1].ends[0] == 0
+
+
+def test_spans_that_are_no_mentions_corefer_with_nothing():
+    gold = GoldClusters(
+        mentions=np.array([(0, 1), (4, 4)]),
+        partition=np.array([0, 0]),
+        starts=np.array([1, 0, 0, 0, 1]),
+        unknown_spans=set(),
+    )
+    nothing = np.zeros(0, dtype=np.float32)
+    scores = Scores(
+        starts=np.zeros(5, dtype=np.float32),
+        spans=np.zeros((0, 2), dtype=np.int64),
+        ends=nothing,
+        pairs=np.array([(1, 0), (2, 0), (1, 3), (3, 2)]),
+        links=np.array([9.0, -9.0, -9.0, -9.0], dtype=np.float32),
+    )
+    losses, _ = coref_loss([gold], [scores])
+    assert losses.clust < 0.001

@@ -61,7 +61,8 @@ class Scores:
     spans (Ints2d): First and last word of each span that was scored. *Shape:* (n_spans, 2)
     ends (Floats1d): Logit of each span to be a mention. *Shape:* (n_spans,)
     pairs (Ints2d): The later mention and the earlier one (or the first of the cluster) that were
-        compared, by their number. *Shape:* (n_pairs, 2)
+        compared, by their number; a span that is no mention has a number beyond those of the
+        mentions. *Shape:* (n_pairs, 2)
     links (Floats1d): Logit of each pair to corefer. *Shape:* (n_pairs,)
     """
 
@@ -93,10 +94,19 @@ class Maverick(nn.Module):
     clusterer (Clusterer): Links them.
     first_last (bool): Whether a word's state is two states side by side, of its first piece and of
         its last. Otherwise one state serves as both.
+    own_mentions (bool): Whether the clusterer is trained on the extractor's mistakes too, as
+        mentions that corefer with nothing.
     """
 
-    def __init__(self, extractor: MentionExtractor, clusterer: Clusterer, first_last: bool) -> None:
+    def __init__(
+        self,
+        extractor: MentionExtractor,
+        clusterer: Clusterer,
+        first_last: bool,
+        own_mentions: bool = False,
+    ) -> None:
         super().__init__()
+        self.own_mentions = own_mentions
         self.extractor = extractor
         self.clusterer = clusterer
         self.first_last = first_last
@@ -122,14 +132,22 @@ class Maverick(nn.Module):
         given = words.candidates
         starts = _tensor(given.starts, first, shape=(0,))
         mentions = _tensor(given.mentions, first, shape=(0, 2))
+        partition = _tensor(given.partition, first, shape=(0,))
         sentence_ends = _tensor(words.sentence_ends, first)
-        spans = spans_to_sentence_end(starts, sentence_ends, _tensor(words.is_word, first))
+        is_word = _tensor(words.is_word, first)
+        spans = spans_to_sentence_end(starts, sentence_ends, is_word)
+        numbers = torch.arange(len(mentions), device=first.device)
+        if self.own_mentions and len(mentions):
+            with torch.no_grad():
+                found = self.extractor.extract(first, last, sentence_ends, is_word)
+            mentions, partition, numbers = add_mentions(mentions, partition, found)
         if isinstance(self.clusterer, AntecedentClusterer):
             support: Any = self._categories(mentions, words)
         else:
-            support = _tensor(given.partition, first, shape=(0,))
+            support = partition
         if len(mentions) > 1:
             pairs, links = self.clusterer.pair_logits(first, last, mentions, support)
+            pairs = numbers[pairs]
         else:
             pairs, links = mentions[:0], first.new_zeros(0)
         return Scores(
@@ -158,6 +176,34 @@ class Maverick(nn.Module):
         if words.features is None:
             raise ValueError("A clusterer with experts needs the features of words, but got none.")
         return pair_categories(words.features, mentions.cpu().numpy())
+
+
+def add_mentions(
+    mentions: Tensor, partition: Tensor, found: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Add spans that are no mentions, each alone in a cluster of its own; at most as many as there
+    are mentions.
+
+    mentions (Tensor): First and last word of each mention. *Shape:* (n_mentions, 2)
+    partition (Tensor): The cluster of each, numbered by first mention. *Shape:* (n_mentions,)
+    found (Tensor): Other spans, with mentions among them. *Shape:* (n_found, 2)
+    RETURNS (Tuple[Tensor, Tensor, Tensor]): The same of all spans, in text order, and the number of
+        each: that of a mention, or a higher one. *Shape:* (n_spans, 2), (n_spans,), (n_spans,)
+    """
+    n = len(mentions)
+    width = int(max(mentions.max(), found.max() if len(found) else 0)) + 1
+    keys, other = mentions @ mentions.new_tensor([width, 1]), found @ found.new_tensor([width, 1])
+    added = found[~torch.isin(other, keys)]
+    added = added[torch.randperm(len(added), device=added.device)[:n]]
+    spans = torch.cat([mentions, added])
+    order = (spans @ spans.new_tensor([width, 1])).argsort()
+    clusters = torch.cat([partition, n + torch.arange(len(added), device=added.device)])[order]
+    _, inverse = torch.unique(clusters, return_inverse=True)
+    firsts = torch.full((int(inverse.max()) + 1,), len(spans), device=spans.device)
+    firsts = firsts.scatter_reduce(
+        0, inverse, torch.arange(len(spans), device=spans.device), "amin"
+    )
+    return spans[order], firsts.argsort().argsort()[inverse], order
 
 
 def _tensor(array: np.ndarray | None, like: Tensor, shape: tuple[int, ...] = ()) -> Tensor:

@@ -19,25 +19,27 @@ from spacy_maverick.modules.maverick import Candidates, Words
 
 WIDTH, N_WORDS = 12, 40
 SENTENCES = [(0, 13), (13, 14), (14, 40)]
-build_s2e = partial(_build_s2e, WIDTH, True, hidden_size=10, dropout=0.3)
-build_mes = partial(_build_mes, WIDTH, True, hidden_size=10, dropout=0.3)
+COMMON = {"dropout": 0.3, "own_mentions": False}
+build_s2e = partial(_build_s2e, WIDTH, True, hidden_size=10, **COMMON)
+build_mes = partial(_build_mes, WIDTH, True, hidden_size=10, **COMMON)
 BUILDERS = {
     "s2e": partial(build_s2e, form="paper", distances=False),
     "s2e-released": partial(build_s2e, form="released", distances=False),
     "s2e-distances": partial(build_s2e, form="paper", distances=True),
     "mes": partial(build_mes, distances=False),
     "mes-distances": partial(build_mes, distances=True),
-    "incr": lambda: _build_incremental(
+    "incr": partial(
+        _build_incremental,
         WIDTH,
         True,
         hidden_size=12,
         n_heads=3,
         ffn_size=20,
         max_positions=64,
-        dropout=0.3,
         transformer_dropout=0.1,
+        **COMMON,
     ),
-    "prev-incr": lambda: _build_prev_incremental(WIDTH, True, hidden_size=12, dropout=0.3),
+    "prev-incr": partial(_build_prev_incremental, WIDTH, True, hidden_size=12, **COMMON),
 }
 
 
@@ -161,6 +163,45 @@ def test_training_scores_are_those_of_the_equations(case):
             logits.extend(one(i, j) for j in range(i))
     assert scores.pairs.tolist() == pairs
     torch.testing.assert_close(scores.links, torch.stack(logits).float())
+
+
+def test_own_mentions_are_compared_like_true_ones(case):
+    """Training on the extractor's mistakes scores them as if they were mentions that stand alone,
+    under numbers beyond those of the mentions."""
+    _, heads, states, words = case
+    for module in heads.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    mentions = np.array([(0, 2), (1, 1), (5, 9), (14, 15), (39, 39)])
+    partition = np.array([0, 1, 0, 2, 1])
+    starts = np.array([0])
+    words.candidates = Candidates(mentions, starts, partition)
+    heads.train().own_mentions = True
+    torch.manual_seed(0)
+    (scores,) = heads(states, [words])
+    numbers = np.unique(scores.pairs.numpy())
+    assert numbers.max() == 2 * len(mentions) - 1  # as many as there are true ones
+    torch.manual_seed(0)
+    first, last = states.chunk(2, dim=1)
+    with torch.no_grad():
+        ends, is_word = torch.from_numpy(words.sentence_ends), torch.from_numpy(words.is_word)
+        found = heads.extractor.extract(first, last, ends, is_word)
+    known = {tuple(mention) for mention in mentions.tolist()}
+    mistakes = [span for span in found.tolist() if tuple(span) not in known]
+    chosen = [mistakes[i] for i in torch.randperm(len(mistakes))[: len(mentions)]]
+    spans = mentions.tolist() + chosen
+    order = sorted(range(len(spans)), key=lambda i: spans[i])
+    clusters = [*partition, *range(3, 3 + len(chosen))]
+    renumbered = list(dict.fromkeys(clusters[i] for i in order))
+    words.candidates = Candidates(
+        np.array([spans[i] for i in order]),
+        starts,
+        np.array([renumbered.index(clusters[i]) for i in order]),
+    )
+    heads.own_mentions = False
+    (expected,) = heads(states, [words])
+    torch.testing.assert_close(scores.links, expected.links)
+    assert scores.pairs.tolist() == [[order[i], order[j]] for i, j in expected.pairs.tolist()]
 
 
 def test_blocks_change_nothing(case, monkeypatch):
