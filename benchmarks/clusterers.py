@@ -61,7 +61,7 @@ def run(log: Path, *command: object) -> str:
         ).stdout
 
 
-def compare(clusterer: str, corpus: Path, folder: Path, encoder: Path) -> dict:
+def compare(clusterer: str, corpus: Path, folder: Path, settings: dict[str, object]) -> dict:
     """Train and evaluate one clusterer.
 
     RETURNS (dict): What there is to tell of it.
@@ -72,11 +72,15 @@ def compare(clusterer: str, corpus: Path, folder: Path, encoder: Path) -> dict:
     sources = [ROOT / "configs" / f"{part}.cfg" for part in parts]
     sources.append(ROOT / "benchmarks" / "clusterers.cfg")
     run(log, "scripts/merge_configs.py", *sources, "--output", config)
-    paths = ["--paths.train", corpus / "train.spacy", "--paths.dev", corpus / "dev.spacy"]
-    places = ["--components.transformer.model.name", encoder]
-    places += ["--training.logger.output_file", folder / "log.jsonl"]
+    settings = {
+        "paths.train": corpus / "train.spacy",
+        "paths.dev": corpus / "dev.spacy",
+        "training.logger.output_file": folder / "log.jsonl",
+        **settings,
+    }
+    overrides = [part for key, value in settings.items() for part in (f"--{key}", value)]
     began = time.perf_counter()
-    run(log, "-m", "spacy_maverick", "train", config, "--output", folder, *paths, *places)
+    run(log, "-m", "spacy_maverick", "train", config, "--output", folder, *overrides)
     seconds = time.perf_counter() - began
     data = [folder / "model-best", corpus / "dev.spacy"]
     scores = run(log, "-m", "spacy_maverick", "evaluate", *data, "--json")
@@ -109,11 +113,15 @@ def main(
     encoder: Annotated[Path | None, typer.Option(help="Folder of another encoder")] = None,
     at_once: Annotated[int, typer.Option(help="Runs at a time, on one core each")] = 2,
     only: Annotated[list[str], typer.Option(help="Clusterers to run")] = CLUSTERERS,
+    own_mentions: Annotated[bool, typer.Option(help="Learn from the extractor's mistakes")] = False,
 ) -> None:
     corpus, output = corpus.resolve(), output.resolve()
-    encoder = encoder or find_encoder()
+    settings = {
+        "components.transformer.model.name": encoder or find_encoder(),
+        "components.maverick_coref.model.own_mentions": str(own_mentions).lower(),
+    }
     with ThreadPoolExecutor(at_once) as pool:
-        results = list(pool.map(lambda c: compare(c, corpus, output / c, encoder), only))
+        results = list(pool.map(lambda c: compare(c, corpus, output / c, settings), only))
     srsly.write_json(output / "results.json", results)
     typer.echo(as_table(results))
 

@@ -60,7 +60,6 @@ NOT_NUMBERED = (
     'doc.spans["{prefix}_2"] and so on (setting given_cluster_prefix), but the Doc has a key '
     '"{prefix}" without a number. Write each cluster to a key of its own.'
 )
-
 NO_GOLD = (
     "None of the first {n} examples has a cluster: expected gold clusters in doc.spans of the "
     'reference, under "{span_cluster_prefix}_1", "{span_cluster_prefix}_2" and so on (setting '

@@ -197,13 +197,13 @@ def add_mentions(
     added = added[torch.randperm(len(added), device=added.device)[:n]]
     spans = torch.cat([mentions, added])
     order = (spans @ spans.new_tensor([width, 1])).argsort()
-    clusters = torch.cat([partition, n + torch.arange(len(added), device=added.device)])[order]
-    _, inverse = torch.unique(clusters, return_inverse=True)
-    firsts = torch.full((int(inverse.max()) + 1,), len(spans), device=spans.device)
-    firsts = firsts.scatter_reduce(
-        0, inverse, torch.arange(len(spans), device=spans.device), "amin"
-    )
-    return spans[order], firsts.argsort().argsort()[inverse], order
+    n_clusters = int(partition.max()) + 1
+    alone = n_clusters + torch.arange(len(added), device=added.device)
+    clusters = torch.cat([partition, alone])[order]
+    places = torch.arange(len(spans), device=spans.device)
+    firsts = places.new_full((n_clusters + len(added),), len(spans))
+    firsts = firsts.scatter_reduce(0, clusters, places, "amin")
+    return spans[order], firsts.argsort().argsort()[clusters], order
 
 
 def _tensor(array: np.ndarray | None, like: Tensor, shape: tuple[int, ...] = ()) -> Tensor:

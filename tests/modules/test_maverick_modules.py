@@ -80,6 +80,12 @@ def balance(heads, states, ends):
         output.bias -= logits.quantile(0.9)
 
 
+def remove_dropout(heads):
+    for module in heads.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+
+
 def expected_scorer(name, heads, states, features, mentions):
     """A function from the numbers of two mentions, or of a mention and a cluster, to their logit,
     the clusters, and whether they come from pairs."""
@@ -132,9 +138,7 @@ def test_predictions_are_those_of_the_equations(case):
 def test_training_scores_are_those_of_the_equations(case):
     name, heads, states, words = case
     # With candidates and no dropout, training computes what prediction does.
-    for module in heads.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = 0.0
+    remove_dropout(heads)
     mentions = [(0, 2), (1, 1), (5, 9), (14, 15), (14, 20), (15, 15), (30, 33), (39, 39)]
     partition = [0, 1, 0, 2, 1, 0, 3, 2]
     starts = sorted({start for start, _ in mentions})
@@ -169,9 +173,7 @@ def test_own_mentions_are_compared_like_true_ones(case):
     """Training on the extractor's mistakes scores them as if they were mentions that stand alone,
     under numbers beyond those of the mentions."""
     _, heads, states, words = case
-    for module in heads.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = 0.0
+    remove_dropout(heads)
     mentions = np.array([(0, 2), (1, 1), (5, 9), (14, 15), (39, 39)])
     partition = np.array([0, 1, 0, 2, 1])
     starts = np.array([0])
@@ -210,9 +212,7 @@ def test_blocks_change_nothing(case, monkeypatch):
     partition = np.arange(len(mentions)) % 3
     words.candidates = Candidates(mentions, np.array([0, 3, 20]), partition)
     heads.train()
-    for module in heads.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = 0.0
+    remove_dropout(heads)
 
     def run():
         heads.zero_grad()
@@ -236,9 +236,7 @@ def test_gradients_of_a_batch_are_the_sum_of_its_documents(case):
     words.candidates = Candidates(mentions, np.array([0, 4]), np.array([0, 1, 0, 0]))
     short = Words(words.sentence_ends[:13], words.is_word[:13], words.features, words.candidates)
     heads.train()
-    for module in heads.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = 0.0
+    remove_dropout(heads)
 
     def gradients(documents):
         heads.zero_grad()
