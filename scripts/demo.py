@@ -1,53 +1,62 @@
-"""Teach a small model a few sentences and resolve one of them, to see the package at work. It knows
-nothing else: it has no pretrained encoder, and learns for a few seconds."""
+"""Resolve a paragraph and a dialogue with the model in the package, to see it at work."""
 
-import spacy
+import textwrap
+
 from spacy.tokens import Doc
-from spacy.training import Example
-from thinc.api import fix_random_seed
 
-from spacy_maverick.clusters import set_clusters
+import spacy_maverick
 
-# The words of each document, and its clusters: first word and end of each mention.
-DOCUMENTS = [
-    (
-        "Ada Lovelace met Charles Babbage in 1833 . She admired his engine and wrote about it .",
-        [[(0, 2), (8, 9)], [(3, 5), (10, 11)], [(10, 12), (15, 16)]],
-    ),
-    (
-        "Charles Babbage showed Mary Somerville his plans . She thanked him and studied them .",
-        [[(0, 2), (5, 6), (10, 11)], [(3, 5), (8, 9)], [(5, 7), (13, 14)]],
-    ),
-    (
-        "The company said it would hire Tom . He liked its office .",
-        [[(0, 2), (3, 4), (10, 11)], [(6, 7), (8, 9)]],
-    ),
+PARAGRAPH = (
+    "Professor Ingrid Dahl has been studying volcanoes for thirty years. Last spring she signed a "
+    "contract with Terravox, a small company from Oslo. It builds sensors that listen to the "
+    "ground, and its engineers wanted her advice. Two students travelled to Iceland with the "
+    "professor. They carried the instruments up the mountain, although the wind nearly blew them "
+    "away. In May the sensors reported an eruption six hours before it began. Terravox praised "
+    "Dahl in its yearly report. She told the students that the praise was theirs."
+)
+DIALOGUE = [
+    ("Nora", "Tom, I found your keys in the kitchen."),
+    ("Tom", "Thank you! I was looking for them everywhere. Did Iris tell you?"),
+    ("Nora", "She did. She saw them this morning."),
+    ("Iris", "I did not want to wake you, Tom. You looked tired."),
+    ("Tom", "You are right, I was. What would I do without my sister?"),
 ]
 
 
 def main() -> None:
-    fix_random_seed(0)
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sentencizer")
-    nlp.add_pipe("maverick_coref")
-    examples = []
-    for text, clusters in DOCUMENTS:
-        reference = Doc(nlp.vocab, words=text.split())
-        set_clusters(reference, clusters)
-        predicted = nlp.get_pipe("sentencizer")(Doc(nlp.vocab, words=text.split()))
-        examples.append(Example(predicted, reference))
-    optimizer = nlp.initialize(lambda: examples)
-    for step in range(81):
-        losses = nlp.update(examples, sgd=optimizer)
-        if step % 20 == 0:
-            print(f"step {step:3}  loss {losses['maverick_coref']:.3f}")
+    nlp = spacy_maverick.load()
 
-    text = "Ada Lovelace met Charles Babbage in 1833. She admired his engine and wrote about it."
-    doc = nlp(text)
-    print(f"\n{doc.text}\n")
-    for key, mentions in doc.spans.items():
-        print(f"{key}: {list(mentions)}")
-    print(f"\n{doc._.coref_resolved}")
+    print_title("A paragraph")
+    doc = nlp(PARAGRAPH)
+    print_wrapped(doc.text)
+    print_clusters(doc)
+    print("\nEach mention by its cluster's best name:\n")
+    print_wrapped(doc._.coref_resolved)
+
+    print_title("A dialogue")
+    for speaker, text in DIALOGUE:
+        print(f"  {speaker + ':':<6}{text}")
+    print_clusters(spacy_maverick.dialogue(nlp, DIALOGUE))
+
+
+def print_title(title: str) -> None:
+    print(f"\n{title}\n{'=' * len(title)}\n")
+
+
+def print_clusters(doc: Doc) -> None:
+    """Print a cluster a line; of a dialogue, who says each mention."""
+    print("\nWhat corefers:\n")
+    for number, cluster in enumerate(doc._.coref_clusters, start=1):
+        mentions = []
+        for mention in cluster:
+            speaker = mention[0]._.speaker
+            mentions.append(f"{mention.text} ({speaker})" if speaker else mention.text)
+        print_wrapped(" | ".join(mentions), f"{number}. ")
+
+
+def print_wrapped(text: str, label: str = "") -> None:
+    margin = "  " + " " * len(label)
+    print(textwrap.fill(text, 90, initial_indent=f"  {label}", subsequent_indent=margin))
 
 
 if __name__ == "__main__":

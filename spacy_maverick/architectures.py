@@ -25,6 +25,10 @@ def build_s2e_model(
     form: Literal["paper", "released"] = "paper",
     distances: bool = False,
     own_mentions: bool = False,
+    mention_threshold: float = 0.5,
+    link_threshold: float = 0.5,
+    link_members: int = 1,
+    mention_weight: float = 0.0,
     mixed_precision: bool = False,
 ) -> MaverickModel:
     """Maverick_s2e: one scorer for all pairs of mentions.
@@ -39,6 +43,15 @@ def build_s2e_model(
     own_mentions (bool): Whether to train the clusterer on the extractor's mistakes too, as mentions
         that corefer with nothing. The paper's are trained on true mentions alone; set it for data
         without singletons, where every true mention has a partner.
+    mention_threshold (float): How probable a mention has to be to be handed to the clusterer. The
+        paper's is 0.5; with own_mentions the clusterer can drop what is none, and a lower one finds
+        more.
+    link_threshold (float): How probable the best link of a mention has to be. The paper's is 0.5.
+    link_members (int): How many mentions of a cluster are asked whether another one joins: the mean
+        of so many of its highest logits counts. The paper asks the best antecedent alone.
+    mention_weight (float): How much it counts for a link that the two are mentions: a factor of
+        the later one's logit, which is added to that of the pair in prediction; the earlier one's
+        has half of it. The paper's is 0.
     mixed_precision (bool): Whether to use half precision on a GPU.
     RETURNS (Model[Tuple[List[Doc], List[Candidates]], Union[List[Scores], List[Links]]]): The
         model.
@@ -50,6 +63,10 @@ def build_s2e_model(
         form=form,
         distances=distances,
         own_mentions=own_mentions,
+        mention_threshold=mention_threshold,
+        link_threshold=link_threshold,
+        link_members=link_members,
+        mention_weight=mention_weight,
     )
     return maverick_model("maverick_s2e", tok2vec, build, mixed_precision=mixed_precision)
 
@@ -62,6 +79,10 @@ def build_mes_model(
     pronouns: PronounSource = "auto",
     distances: bool = False,
     own_mentions: bool = False,
+    mention_threshold: float = 0.5,
+    link_threshold: float = 0.5,
+    link_members: int = 1,
+    mention_weight: float = 0.0,
     mixed_precision: bool = False,
 ) -> MaverickModel:
     """Maverick_mes: six experts, each for one category of pairs, and a seventh for all of them. The
@@ -77,6 +98,15 @@ def build_mes_model(
     own_mentions (bool): Whether to train the clusterer on the extractor's mistakes too, as mentions
         that corefer with nothing. The paper's are trained on true mentions alone; set it for data
         without singletons, where every true mention has a partner.
+    mention_threshold (float): How probable a mention has to be to be handed to the clusterer. The
+        paper's is 0.5; with own_mentions the clusterer can drop what is none, and a lower one finds
+        more.
+    link_threshold (float): How probable the best link of a mention has to be. The paper's is 0.5.
+    link_members (int): How many mentions of a cluster are asked whether another one joins: the mean
+        of so many of its highest logits counts. The paper asks the best antecedent alone.
+    mention_weight (float): How much it counts for a link that the two are mentions: a factor of
+        the later one's logit, which is added to that of the pair in prediction; the earlier one's
+        has half of it. The paper's is 0.
     mixed_precision (bool): Whether to use half precision on a GPU.
     RETURNS (Model[Tuple[List[Doc], List[Candidates]], Union[List[Scores], List[Links]]]): The
         model.
@@ -87,6 +117,10 @@ def build_mes_model(
         dropout=dropout,
         distances=distances,
         own_mentions=own_mentions,
+        mention_threshold=mention_threshold,
+        link_threshold=link_threshold,
+        link_members=link_members,
+        mention_weight=mention_weight,
     )
     return maverick_model(
         "maverick_mes", tok2vec, build, pronouns=pronouns, mixed_precision=mixed_precision
@@ -103,6 +137,7 @@ def build_incremental_model(
     dropout: float = 0.2,
     transformer_dropout: float = 0.1,
     own_mentions: bool = False,
+    mention_threshold: float = 0.5,
     mixed_precision: bool = False,
 ) -> MaverickModel:
     """Maverick_incr: mentions join clusters one by one, judged by a one-layer transformer over the
@@ -119,6 +154,9 @@ def build_incremental_model(
     own_mentions (bool): Whether to train the clusterer on the extractor's mistakes too, as mentions
         that corefer with nothing. The paper's are trained on true mentions alone; set it for data
         without singletons, where every true mention has a partner.
+    mention_threshold (float): How probable a mention has to be to be handed to the clusterer. The
+        paper's is 0.5; with own_mentions the clusterer can drop what is none, and a lower one finds
+        more.
     mixed_precision (bool): Whether to use half precision on a GPU.
     RETURNS (Model[Tuple[List[Doc], List[Candidates]], Union[List[Scores], List[Links]]]): The
         model.
@@ -132,6 +170,7 @@ def build_incremental_model(
         dropout=dropout,
         transformer_dropout=transformer_dropout,
         own_mentions=own_mentions,
+        mention_threshold=mention_threshold,
     )
     return maverick_model("maverick_incremental", tok2vec, build, mixed_precision=mixed_precision)
 
@@ -142,6 +181,7 @@ def build_prev_incremental_model(
     hidden_size: int | None = None,
     dropout: float = 0.2,
     own_mentions: bool = False,
+    mention_threshold: float = 0.5,
     mixed_precision: bool = False,
 ) -> MaverickModel:
     """Maverick_prev-incr, which the paper compares with: mentions join clusters one by one, judged
@@ -153,6 +193,9 @@ def build_prev_incremental_model(
     own_mentions (bool): Whether to train the clusterer on the extractor's mistakes too, as mentions
         that corefer with nothing. The paper's are trained on true mentions alone; set it for data
         without singletons, where every true mention has a partner.
+    mention_threshold (float): How probable a mention has to be to be handed to the clusterer. The
+        paper's is 0.5; with own_mentions the clusterer can drop what is none, and a lower one finds
+        more.
     mixed_precision (bool): Whether to use half precision on a GPU.
     RETURNS (Model[Tuple[List[Doc], List[Candidates]], Union[List[Scores], List[Links]]]): The
         model.
@@ -162,6 +205,7 @@ def build_prev_incremental_model(
         hidden_size=hidden_size,
         dropout=dropout,
         own_mentions=own_mentions,
+        mention_threshold=mention_threshold,
     )
     return maverick_model(
         "maverick_prev_incremental", tok2vec, build, mixed_precision=mixed_precision
@@ -173,7 +217,7 @@ def build_prev_incremental_model(
 
 
 def _build_s2e(
-    width, first_last, *, hidden_size, dropout, form, distances, own_mentions
+    width, first_last, *, hidden_size, dropout, form, mention_threshold=0.5, **settings
 ) -> Maverick:
     hidden = hidden_size or width
     scorer: DirectPairScorer | BiaffinePairScorer
@@ -181,19 +225,45 @@ def _build_s2e(
         scorer = DirectPairScorer(width, hidden, dropout)
     else:
         scorer = BiaffinePairScorer(width, hidden, 1, dropout)
-    extractor = MentionExtractor(width, hidden, dropout)
-    return Maverick(extractor, AntecedentClusterer(scorer, distances), first_last, own_mentions)
+    extractor = MentionExtractor(width, hidden, dropout, mention_threshold)
+    return _with_antecedents(extractor, scorer, first_last, **settings)
 
 
-def _build_mes(width, first_last, *, hidden_size, dropout, distances, own_mentions) -> Maverick:
+def _build_mes(
+    width, first_last, *, hidden_size, dropout, mention_threshold=0.5, **settings
+) -> Maverick:
     hidden = hidden_size or width
     scorer = BiaffinePairScorer(width, hidden, len(CATEGORIES) + 1, dropout)
-    extractor = MentionExtractor(width, hidden, dropout)
-    return Maverick(extractor, AntecedentClusterer(scorer, distances), first_last, own_mentions)
+    extractor = MentionExtractor(width, hidden, dropout, mention_threshold)
+    return _with_antecedents(extractor, scorer, first_last, **settings)
+
+
+def _with_antecedents(
+    extractor,
+    scorer,
+    first_last,
+    *,
+    distances,
+    own_mentions,
+    link_threshold=0.5,
+    link_members=1,
+    mention_weight=0.0,
+) -> Maverick:
+    clusterer = AntecedentClusterer(scorer, distances, link_threshold, link_members, mention_weight)
+    return Maverick(extractor, clusterer, first_last, own_mentions)
 
 
 def _build_incremental(
-    width, first_last, *, hidden_size, ffn_size, n_heads, dropout, own_mentions, **settings
+    width,
+    first_last,
+    *,
+    hidden_size,
+    ffn_size,
+    n_heads,
+    dropout,
+    own_mentions,
+    mention_threshold=0.5,
+    **settings,
 ) -> Maverick:
     hidden = hidden_size or width
     if n_heads < 1 or hidden % n_heads:
@@ -205,9 +275,13 @@ def _build_incremental(
     clusterer = IncrementalClusterer(
         width, hidden, n_heads, ffn_size or 4 * hidden, dropout=dropout, **settings
     )
-    return Maverick(MentionExtractor(width, width, dropout), clusterer, first_last, own_mentions)
+    extractor = MentionExtractor(width, width, dropout, mention_threshold)
+    return Maverick(extractor, clusterer, first_last, own_mentions)
 
 
-def _build_prev_incremental(width, first_last, *, hidden_size, dropout, own_mentions) -> Maverick:
+def _build_prev_incremental(
+    width, first_last, *, hidden_size, dropout, own_mentions, mention_threshold=0.5
+) -> Maverick:
     clusterer = PrevIncrementalClusterer(width, hidden_size or width, dropout)
-    return Maverick(MentionExtractor(width, width, dropout), clusterer, first_last, own_mentions)
+    extractor = MentionExtractor(width, width, dropout, mention_threshold)
+    return Maverick(extractor, clusterer, first_last, own_mentions)

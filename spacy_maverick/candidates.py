@@ -12,7 +12,7 @@ from spacy.training import Example
 
 from .component import MaverickCoref
 from .evaluation import changed_settings, predict
-from .heads import MaverickModel
+from .heads import MaverickModel, get_heads
 from .sentences import sentence_ends
 
 #: What Lee et al. (2018), and those after them, set by hand: the longest span, in words, and the
@@ -119,15 +119,17 @@ def count_corpus(
 @contextmanager
 def _watched_starts(model: MaverickModel) -> Iterator[list[np.ndarray]]:
     """Collect which tokens are taken for starts, document by document. Predictions say only which
-    spans came of them, so the classifier is overheard at its work."""
-    heads = model.get_ref("heads").shims[0]._model
+    spans came of them, so the extractor is overheard at its work."""
+    extractor = get_heads(model).extractor
+    extract = extractor.extract
     starts: list[np.ndarray] = []
 
-    def listen(classifier, inputs, logits) -> None:
-        starts.append((logits.squeeze(-1) > 0).cpu().numpy())
+    def listen(first, *others):
+        starts.append((extractor.start_logits(first) > extractor.min_logit).cpu().numpy())
+        return extract(first, *others)
 
-    hook = heads.extractor.start_classifier.register_forward_hook(listen)
+    extractor.extract = listen  # type: ignore[method-assign]
     try:
         yield starts
     finally:
-        hook.remove()
+        del extractor.extract

@@ -8,7 +8,7 @@ from spacy.language import Language
 from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.tokens import Doc, Span
 from spacy.training import Example, validate_examples, validate_get_examples
-from thinc.api import Config, Optimizer, set_dropout_rate
+from thinc.api import Optimizer, set_dropout_rate
 
 from .clusters import (
     DEFAULT_PREFIX,
@@ -28,22 +28,8 @@ from .modules.maverick import Candidates, Scores
 from .scorer import score_coref
 from .sentences import sentence_ends
 
-maverick_coref_default_config = """
-[model]
-@architectures = "spacy-maverick.MES.v1"
-
-[model.tok2vec]
-@architectures = "spacy.HashEmbedCNN.v2"
-pretrained_vectors = null
-width = 96
-depth = 4
-embed_size = 2000
-window_size = 1
-maxout_pieces = 3
-subword_features = true
-"""
-
-DEFAULT_MODEL = Config().from_str(maverick_coref_default_config)["model"]
+#: The model in this package.
+DEFAULT_MODEL = {"@architectures": "spacy-maverick.Pretrained.v1", "name": None}
 
 NOT_RUN = (
     "Component '{name}' gets the states of words from '{upstream}', which has not run on this Doc. "
@@ -259,7 +245,9 @@ class MaverickCoref(TrainablePipe):
                 sample.append(example.reference)
             if len(sample) == 10:
                 break
-        if sample and not any(get_clusters(doc, self.cfg["span_cluster_prefix"]) for doc in sample):
+        prefix = self.cfg["span_cluster_prefix"]
+        # A single one may be spaCy's own stand-in for examples, where none are given.
+        if len(sample) > 1 and not any(get_clusters(doc, prefix) for doc in sample):
             text = NO_GOLD.format(n=len(sample), **self.cfg)
             warnings.warn(text, MaverickWarning, stacklevel=2)
         self.model.initialize(X=sample or None)

@@ -4,13 +4,11 @@ The model in this package stands in the folder `pretrained/`; `save_pretrained` 
 from a trained pipeline, and any other folder like it can be named as a source:
 
     config.cfg              the block [model]: the architecture with its encoder inside
-    encoder/                the encoder as Hugging Face's libraries write it: config.json, the
-                            tokenizer's JSON files, model*.safetensors
+    encoder/                the encoder's config.json and the tokenizer's JSON files, as Hugging
+                            Face's libraries write them
+    encoder*.safetensors    the weights of the encoder, see `stored_weights`
     heads*.safetensors      the weights of the heads
-    meta.json               the meta data of the pipeline that it was made of: the model card
-
-Weights are stored in half precision, no file larger than 45 MB unless a single tensor is, and are
-loaded in full precision.
+    meta.json               the meta data of the pipeline that it was made of
 """
 
 from collections.abc import Callable
@@ -18,11 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import safetensors.torch
 import spacy
 import srsly
-import torch
-from huggingface_hub import save_torch_state_dict
 from spacy.language import Language
 from spacy.util import is_package, registry
 from thinc.api import Config, Model
@@ -30,13 +25,13 @@ from thinc.api import Config, Model
 from .checkpoint import build_model, load_checkpoint
 from .checkpoint_file import WEIGHTS, fetch
 from .component import MaverickCoref
-from .encoder.huggingface import load_encoder
+from .encoder.huggingface import load_stored_encoder
 from .encoder.model import encoder_module
 from .heads import MaverickModel, get_heads
+from .stored_weights import Precision, load_weights, save_weights
 
 DEFAULT_FOLDER = Path(__file__).parent / "pretrained"
 CONFIG, ENCODER, HEADS, META = "config.cfg", "encoder", "heads", "meta.json"
-MAX_FILE_SIZE = "45MB"
 #: Where a model keeps the config of what was loaded, so that it is saved with the weights.
 BLOCK = "block"
 
@@ -166,13 +161,14 @@ def load_pretrained(name: str | None = None) -> tuple[dict[str, Any], MaverickMo
     return _load_folder(path)
 
 
-def save_pretrained(nlp: Language, folder: str | Path, *, dtype: str = "float16") -> None:
+def save_pretrained(nlp: Language, folder: str | Path, *, precision: Precision = "float16") -> None:
     """Write the coreference model of a trained pipeline to a folder of the form that is described
     above. The pipeline stays as it is.
 
     nlp (Language): A pipeline with a `maverick_coref` on a transformer, shared or its own.
     folder (Union[str, Path]): The folder.
-    dtype (str): The precision of the stored weights, as torch names it.
+    precision (str): How to store the weights: "int8", "float16" or "float32". They are loaded in
+        full precision.
     """
     folder = Path(folder)
     name, coref = _find_coref(nlp, "the pipeline")
@@ -190,32 +186,19 @@ def save_pretrained(nlp: Language, folder: str | Path, *, dtype: str = "float16"
         block["tok2vec"]["name"] = Path(block["tok2vec"]["name"]).name
     folder.mkdir(parents=True, exist_ok=True)
     Config({"model": block}).to_disk(folder / CONFIG)
-    precision = getattr(torch, dtype)
     transformer, tokenizer = encoder.loaded()
-    transformer.save_pretrained(
-        folder / ENCODER,
-        state_dict=_cast(transformer.state_dict(), precision),
-        max_shard_size=MAX_FILE_SIZE,
-    )
+    transformer.config.save_pretrained(folder / ENCODER)
     tokenizer.save_pretrained(folder / ENCODER, legacy_format=False)
-    save_torch_state_dict(
-        _cast(get_heads(coref.model).state_dict(), precision),
-        folder,
-        filename_pattern=f"{HEADS}{{suffix}}.safetensors",
-        max_shard_size=MAX_FILE_SIZE,
-    )
-    for path in folder.rglob("*.safetensors"):
-        path.chmod(0o644)  # The library lets nobody else read them, not even once installed.
+    save_weights(transformer.state_dict(), folder, ENCODER, precision)
+    save_weights(get_heads(coref.model).state_dict(), folder, HEADS, precision)
     srsly.write_json(folder / META, nlp.meta)
 
 
 def _load_folder(folder: Path) -> tuple[dict[str, Any], MaverickModel]:
     block = _plain(Config().from_disk(folder / CONFIG)["model"])
-    model = build_model(block, *load_encoder(folder / ENCODER, local_files_only=True))
-    weights: dict[str, torch.Tensor] = {}
-    for path in sorted(folder.glob(f"{HEADS}*.safetensors")):
-        weights.update(safetensors.torch.load_file(path))
-    get_heads(model).load_state_dict(_cast(weights, torch.float32))
+    encoder = load_stored_encoder(folder / ENCODER, load_weights(folder, ENCODER))
+    model = build_model(block, *encoder)
+    get_heads(model).load_state_dict(load_weights(folder, HEADS))
     return block, model
 
 
@@ -265,10 +248,3 @@ def _config_of(nlp: Language, name: str) -> dict[str, Any]:
 
 def _plain(block: Any) -> dict[str, Any]:
     return srsly.json_loads(srsly.json_dumps(block))
-
-
-def _cast(weights: dict[str, torch.Tensor], dtype: torch.dtype) -> dict[str, torch.Tensor]:
-    return {
-        name: weight.to(dtype) if weight.is_floating_point() else weight
-        for name, weight in weights.items()
-    }

@@ -7,7 +7,7 @@ import spacy
 from documents import COMPANY, LOVELACE, make_doc, make_examples
 from spacy.tokens import Doc
 from spacy.training import Example
-from training import clusters_of, make_nlp
+from training import clusters_of, make_config, make_nlp
 
 from spacy_maverick.errors import MaverickWarning
 
@@ -15,9 +15,7 @@ NAME = "maverick_coref"
 
 
 def test_an_uninitialised_component_says_so():
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sentencizer")
-    nlp.add_pipe(NAME)
+    nlp = spacy.util.load_model_from_config(make_config("tok2vec"))
     with pytest.raises(ValueError, match="E109"):
         nlp("She left.")
     with pytest.raises(ValueError, match="E109"):
@@ -144,9 +142,13 @@ def test_gold_under_another_prefix_is_told():
         make_nlp("tok2vec", "S2E", **{"components.maverick_coref.span_cluster_prefix": "chains"})
 
 
+def test_initialising_without_examples_is_no_complaint():
+    spacy.util.load_model_from_config(make_config("tok2vec")).initialize()
+
+
 def test_training_what_is_not_initialised_says_so():
-    nlp = spacy.blank("en")
-    component = nlp.add_pipe(NAME)
+    nlp = spacy.util.load_model_from_config(make_config("tok2vec"))
+    component = nlp.get_pipe(NAME)
     with pytest.raises(ValueError, match="E109"):
         component.update(make_examples(nlp.vocab))
     component.initialize(lambda: [Example(nlp.make_doc(""), nlp.make_doc(""))])

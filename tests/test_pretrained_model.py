@@ -7,17 +7,21 @@ import numpy as np
 import pytest
 import spacy
 from checkpoints import make_tiny_checkpoint, make_tiny_encoder_folder
-from documents import ALL, make_examples
+from documents import ALL, make_doc, make_examples
 from spacy.language import Language
+from tiny_encoders import make_tiny_encoder
 from training import clusters_of, make_nlp, train
 from weights import weights_of
 
-from spacy_maverick import checkpoint_file, pretrained_model
+from spacy_maverick import checkpoint_file, pretrained_model, stored_weights
 from spacy_maverick.checkpoint import make_pipeline
+from spacy_maverick.clusters import get_clusters
+from spacy_maverick.heads import get_heads
 from spacy_maverick.pretrained_model import save_pretrained
 
 NAME = "maverick_coref"
 ARCHITECTURE = "spacy-maverick.Pretrained.v1"
+GOLD = [get_clusters(make_doc(text)) for text in ALL]
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +200,8 @@ def folder(pipeline, tmp_path_factory):
 
 def test_a_model_in_half_precision(folder, pipeline, expected):
     names = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    assert {"config.cfg", "heads.safetensors", "meta.json", "encoder/model.safetensors"} <= names
+    assert "encoder/tokenizer.json" in names
+    assert {"config.cfg", "heads.safetensors", "meta.json", "encoder.safetensors"} <= names
     stored = sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
     exact = sum(len(weight) for weight in weights_of(spacy.load(pipeline)).values())
     assert stored < 0.55 * exact
@@ -208,28 +213,45 @@ def test_a_model_in_half_precision(folder, pipeline, expected):
     assert {str(dtype) for dtype in dtypes} == {"torch.float32"}
 
 
+def test_a_model_of_8_bit_numbers(tmp_path):
+    encoder = make_tiny_encoder(tmp_path / "encoder", hidden_size=48, num_attention_heads=4)
+    nlp, optimizer, examples = make_nlp("transformer", "S2E", **{"paths.encoder": str(encoder)})
+    train(nlp, optimizer, examples)
+    save_pretrained(nlp, tmp_path / "model", precision="int8")
+    loaded = add_pretrained(tmp_path / "model")
+    assert clusters_of(loaded) == clusters_of(nlp) == GOLD
+    exact = get_heads(nlp.get_pipe(NAME).model).state_dict()
+    found = get_heads(loaded.get_pipe(NAME).model).state_dict()
+    errors = {name: (found[name] - exact[name]).abs().max() for name in exact}
+    assert all(errors[name] <= 0.501 * exact[name].abs().max() / 127 for name in exact)
+    assert max(errors.values()) > 0
+
+
 def test_saving_leaves_the_pipeline_as_it_is(pipeline, expected, tmp_path):
     nlp = spacy.load(pipeline)
     config, weights = nlp.config.to_str(), weights_of(nlp)
-    save_pretrained(nlp, tmp_path / "model", dtype="float32")
+    save_pretrained(nlp, tmp_path / "model", precision="float32")
     assert nlp.config.to_str() == config
     assert weights_of(nlp) == weights
     again = add_pretrained(tmp_path / "model")
-    save_pretrained(again, tmp_path / "copy", dtype="float32")
+    save_pretrained(again, tmp_path / "copy", precision="float32")
     assert clusters_of(add_pretrained(tmp_path / "copy")) == expected
 
 
 def test_large_weights_are_several_files(pipeline, expected, tmp_path, monkeypatch):
-    monkeypatch.setattr(pretrained_model, "MAX_FILE_SIZE", "10KB")
+    monkeypatch.setattr(stored_weights, "MAX_FILE_SIZE", "10KB")
     save_pretrained(spacy.load(pipeline), tmp_path)
     assert len(list(tmp_path.glob("heads-*.safetensors"))) > 2
-    assert len(list(tmp_path.glob("encoder/model-*.safetensors"))) > 2
+    assert len(list(tmp_path.glob("encoder-*.safetensors"))) > 2
     assert clusters_of(add_pretrained(tmp_path)) == expected
 
 
 def test_the_model_in_the_package(folder, expected, monkeypatch):
     monkeypatch.setattr(pretrained_model, "DEFAULT_FOLDER", folder)
     assert clusters_of(add_pretrained(None)) == expected
+    nlp = spacy.blank("en")
+    nlp.add_pipe(NAME)  # The component's own default is the same.
+    assert clusters_of(nlp) == expected
 
 
 def test_a_missing_model_is_told(tmp_path, monkeypatch):

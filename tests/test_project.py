@@ -68,12 +68,12 @@ def test_the_papers_settings(merge):
 
 
 def test_the_config_of_the_default_model(merge):
-    config = merge("encoders/minilm", "default_model")
+    config = merge("encoders/mpnet-base", "default_model")
     nlp = spacy.util.load_model_from_config(config, auto_fill=True, validate=True)
     assert nlp.get_pipe("maverick_coref").model.name == "maverick_mes"
     assert config["components"]["maverick_coref"]["model"]["distances"]
     warmup = config["training"]["optimizer"]["head_learn_rate"]["warmup_steps"]
-    assert warmup == 0.1 * config["training"]["max_steps"]
+    assert 0 < warmup <= 0.1 * config["training"]["max_steps"]
 
 
 def test_the_joint_config(merge):

@@ -1,6 +1,5 @@
 """What commands that run a pipeline share."""
 
-import importlib
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -58,18 +57,11 @@ def load_pipeline(name: str, gpu_id: int = -1) -> "Language":
     """
     import spacy
 
-    package = importlib.import_module("..", __package__)
+    from .. import load
+
     if gpu_id >= 0:
         spacy.require_gpu(gpu_id)
-    if name != DEFAULT:
-        return spacy.load(name)
-    load = getattr(package, "load", None)
-    if load is None:
-        raise ValueError(
-            f"Expected a model in the package, as '{DEFAULT}' asks for, but this version has none. "
-            f"Name the folder of a trained pipeline instead."
-        )
-    return load()
+    return load() if name == DEFAULT else spacy.load(name)
 
 
 @contextmanager

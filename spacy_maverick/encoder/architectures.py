@@ -27,6 +27,7 @@ def DocTransformer(
     mixed_precision: bool = False,
     grad_scaler_config: dict[str, Any] = {},
     gradient_checkpointing: bool = False,
+    frozen_layers: int = 0,
     max_batch_cost: int = 2_000_000,
 ) -> Model[list[Doc], FullTransformerBatch]:
     """An encoder for spaCy's `transformer` component that reads whole documents, word by word.
@@ -59,6 +60,8 @@ def DocTransformer(
     grad_scaler_config (Dict[str, Any]): Settings of Thinc's gradient scaler for mixed precision.
     gradient_checkpointing (bool): Whether to save memory in training by computing each layer a
         second time for its gradient.
+    frozen_layers (int): How many of the first layers training leaves as they are, and with them
+        the embeddings. Training is faster by it.
     max_batch_cost (int): The most that windows encoded together may cost, in pairs of pieces that
         attend to one another: a window of n pieces costs n · (n + 256) after padding, where 256
         stands for all that is not attention. The default holds 5 windows of 512 pieces, or 240 of
@@ -75,6 +78,7 @@ def DocTransformer(
         tokenizer_config=dict(tokenizer_config),
         transformer_config=dict(transformer_config),
         gradient_checkpointing=gradient_checkpointing,
+        frozen_layers=frozen_layers,
         max_batch_cost=max_batch_cost,
     )
     return make_model(settings, mixed_precision, grad_scaler_config)
@@ -95,6 +99,7 @@ def Tok2VecDocTransformer(
     mixed_precision: bool = False,
     grad_scaler_config: dict[str, Any] = {},
     gradient_checkpointing: bool = False,
+    frozen_layers: int = 0,
     max_batch_cost: int = 2_000_000,
 ) -> Model[list[Doc], list[Floats2d]]:
     """The encoder of `spacy-maverick.DocTransformer.v1` inside one component, not shared.
@@ -117,6 +122,7 @@ def Tok2VecDocTransformer(
         mixed_precision=mixed_precision,
         grad_scaler_config=grad_scaler_config,
         gradient_checkpointing=gradient_checkpointing,
+        frozen_layers=frozen_layers,
         max_batch_cost=max_batch_cost,
     )
     # The same tree as that of a listener after `nlp.replace_listeners`, so that either loads the

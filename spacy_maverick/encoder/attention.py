@@ -14,23 +14,26 @@ from transformers.models.deberta_v2.modeling_deberta_v2 import (
     DisentangledSelfAttention,
     make_log_bucket_position,
 )
+from transformers.models.mpnet.modeling_mpnet import MPNetSelfAttention
 
 from .attention_blocks import Blocks, plan_blocks
 from .attention_function import attend
+from .mpnet_attention import FusedMPNetSelfAttention
 
 Kind = Literal["auto", "blocks", "huggingface"]
 
 
 def use_attention(model: nn.Module, kind: Kind = "auto") -> str:
-    """Choose how DeBERTa v2 and v3 encoders compute their attention. Models of other families are
-    left as they are. Outputs are the same but for padded positions, which nothing should read, and
-    rounding. Where attention weights are asked for (`output_attentions`), or a mask that is not one
-    of padding, Hugging Face's own computation does the work.
+    """Choose how DeBERTa v2 and v3 encoders compute their attention, and MPNet, for which torch's
+    own function is the better one. Models of other families are left as they are. Outputs are the
+    same but for padded positions, which nothing should read, and rounding. Where attention weights
+    are asked for (`output_attentions`), or a mask that is not one of padding, Hugging Face's own
+    computation does the work.
 
     model (nn.Module): A `DebertaV2Model`, or any module with some inside.
     kind (str): "blocks" for attention in blocks of queries, "huggingface" for the original, "auto"
         for the best there is.
-    RETURNS (str): The kind in use from now on: "blocks" or "huggingface".
+    RETURNS (str): The kind in use from now on, see `attention_in_use`.
     """
     if kind not in ("auto", "blocks", "huggingface"):
         raise ValueError(
@@ -39,6 +42,7 @@ def use_attention(model: nn.Module, kind: Kind = "auto") -> str:
     swaps: dict[type, type[nn.Module]] = {
         DebertaV2Encoder: BlocksEncoder,
         DisentangledSelfAttention: BlocksSelfAttention,
+        MPNetSelfAttention: FusedMPNetSelfAttention,
     }
     if kind == "huggingface":
         swaps = {ours: theirs for theirs, ours in swaps.items()}
@@ -52,10 +56,12 @@ def attention_in_use(model: nn.Module) -> str:
     """Ask which attention a model computes.
 
     model (nn.Module): A `DebertaV2Model`, or any module.
-    RETURNS (str): "blocks" or "huggingface".
+    RETURNS (str): "blocks", "fused" for torch's own function in place of MPNet's, or
+        "huggingface".
     """
-    ours = any(isinstance(module, BlocksSelfAttention) for module in model.modules())
-    return "blocks" if ours else "huggingface"
+    kinds = {BlocksSelfAttention: "blocks", FusedMPNetSelfAttention: "fused"}
+    found = (kinds[type(module)] for module in model.modules() if type(module) in kinds)
+    return next(found, "huggingface")
 
 
 class BlocksEncoder(DebertaV2Encoder):

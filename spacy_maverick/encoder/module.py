@@ -18,6 +18,7 @@ from .huggingface import (
     add_speaker_tokens,
     encoder_from_bytes,
     encoder_to_bytes,
+    freeze_layers,
     load_encoder,
     local_attention,
     position_limit,
@@ -43,6 +44,7 @@ class EncoderSettings:
     tokenizer_config: dict[str, Any] = field(default_factory=dict)
     transformer_config: dict[str, Any] = field(default_factory=dict)
     gradient_checkpointing: bool = False
+    frozen_layers: int = 0
     max_batch_cost: int = 2_000_000
 
     def __post_init__(self) -> None:
@@ -105,6 +107,7 @@ class EncoderModule(torch.nn.Module):
         if settings.speakers or settings.opening_marker:
             add_speaker_tokens(transformer, tokenizer)
         use_attention(transformer, settings.attention)
+        freeze_layers(transformer, settings.frozen_layers)
         if settings.gradient_checkpointing:
             # The reentrant kind gives no gradients to a model whose inputs need none.
             transformer.gradient_checkpointing_enable({"use_reentrant": False})

@@ -1,8 +1,11 @@
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ..categories import CATEGORIES, PairCategories
-from .layers import FullyConnected, rows_at, split_rows
+from .layers import FullyConnected, least_logit, rows_at, split_rows
+
+MAX_SURENESS = 3.0
 
 
 class DirectPairScorer(nn.Module):
@@ -121,20 +124,36 @@ class DistanceScorer(nn.Module):
 
 
 class AntecedentClusterer(nn.Module):
-    """Links each mention to the most probable earlier one, if any is more probable than not.
+    """Links each mention to the most probable earlier one, if any is probable enough, or to the
+    most probable cluster, judged by several of its mentions.
 
     The last expert of the scorer sees every pair; the others see the pairs of their category.
 
     scorer (nn.Module): Turns mentions into the two sides of their pairs.
     distances (bool): Whether the distance of two mentions counts by itself.
+    threshold (float): How probable a link has to be.
+    members (int): How many mentions of a cluster are asked: the mean of so many of its highest
+        logits counts. With 1 it is the best antecedent alone that counts.
+    mention_weight (float): How much the logit of the later mention counts beside that of the pair.
+        That of the earlier one counts half as much: it is the later one that needs a link.
     """
 
     needs_categories: bool
 
     def __init__(
-        self, scorer: DirectPairScorer | BiaffinePairScorer, distances: bool = False
+        self,
+        scorer: DirectPairScorer | BiaffinePairScorer,
+        distances: bool = False,
+        threshold: float = 0.5,
+        members: int = 1,
+        mention_weight: float = 0.0,
     ) -> None:
         super().__init__()
+        if members < 1:
+            raise ValueError(f"Expected link_members to be 1 or more, got {members}.")
+        self.members = members
+        self.mention_weight = mention_weight
+        self.min_logit = least_logit("link_threshold", threshold)
         self.scorer = scorer
         self.needs_categories = getattr(scorer, "n_experts", 1) > 1
         n_categories = len(CATEGORIES) if self.needs_categories else 1
@@ -163,22 +182,65 @@ class AntecedentClusterer(nn.Module):
         return pairs, torch.cat(logits).float()
 
     def link(
-        self, first: Tensor, last: Tensor, mentions: Tensor, categories: PairCategories | None
+        self,
+        first: Tensor,
+        last: Tensor,
+        mentions: Tensor,
+        categories: PairCategories | None,
+        mention_logits: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Find the best antecedent of each mention.
 
+        mention_logits (Optional[Tensor]): How sure each mention is one. *Shape:* (n_mentions,)
         RETURNS (Tuple[Tensor, Tensor]): For each mention the antecedent that it joins, or -1, and
             the logit of the best one. *Shape:* (n_mentions,) both
         """
         links, best = [], []
+        partition = np.zeros(len(mentions), dtype=np.int64)
+        sureness = None
+        if self.mention_weight and mention_logits is not None:
+            # Beyond some point a mention is no surer for being one.
+            sureness = self.mention_weight * mention_logits.clamp(-MAX_SURENESS, MAX_SURENESS)
         for rows, block in self._blocks(first, last, mentions, categories):
+            if sureness is not None:
+                block = block + sureness[rows].unsqueeze(1) + 0.5 * sureness[: rows.stop]
+            if self.members > 1:
+                logits, antecedents = self._join(block.cpu().numpy(), rows, partition)
+                links.append(mentions.new_tensor(antecedents))
+                best.append(first.new_tensor(logits))
+                continue
             earlier = torch.ones_like(block, dtype=torch.bool).tril(rows.start - 1)
             logits, antecedents = block.masked_fill(~earlier, -torch.inf).max(dim=1)
-            links.append(antecedents.masked_fill(logits <= 0, -1))
+            links.append(antecedents.masked_fill(logits <= self.min_logit, -1))
             best.append(logits)
         if not links:
             return mentions.new_zeros(0), first.new_zeros(0)
         return torch.cat(links), torch.cat(best).float()
+
+    def _join(
+        self, block: np.ndarray, rows: slice, partition: np.ndarray
+    ) -> tuple[list[float], list[int]]:
+        """Put the mentions of a block into clusters, one after another.
+
+        block (ndarray): Logits with all mentions up to the block's end. *Shape:* (n_rows, n_before)
+        rows (slice): The mentions of the block.
+        partition (ndarray): The cluster of each mention, known up to the block, of which it is set
+            here. *Shape:* (n_mentions,)
+        RETURNS (Tuple[List[float], List[int]]): For each mention of the block the logit of the best
+            cluster, and the mention of it that it links to, or -1.
+        """
+        logits, antecedents = [], []
+        n_clusters = partition[: rows.start].max(initial=-1) + 1
+        for i, row in enumerate(block, start=rows.start):
+            logit, antecedent = best_cluster(row[:i], partition[:i], self.members)
+            if logit > self.min_logit:
+                partition[i] = partition[antecedent]
+            else:
+                antecedent, partition[i] = -1, n_clusters
+                n_clusters += 1
+            logits.append(logit)
+            antecedents.append(antecedent)
+        return logits, antecedents
 
     def _blocks(self, first, last, mentions, categories):
         """The logits of a block of mentions with every mention up to the block's end."""
@@ -206,3 +268,24 @@ class AntecedentClusterer(nn.Module):
             place = (rows.unsqueeze(1), columns)
             block[place] = block[place] + own * pairs[place]
         return block
+
+
+def best_cluster(logits: np.ndarray, clusters: np.ndarray, members: int) -> tuple[float, int]:
+    """Find the cluster whose highest logits have the highest mean.
+
+    logits (ndarray): Logit with each earlier mention. *Shape:* (n_earlier,)
+    clusters (ndarray): The cluster of each of them, numbered from 0. *Shape:* (n_earlier,)
+    members (int): How many logits of a cluster count; all of them if it has fewer.
+    RETURNS (Tuple[float, int]): The mean, and the mention of the cluster with the highest logit;
+        minus infinity and -1 if there is none.
+    """
+    if len(logits) == 0:
+        return -np.inf, -1
+    order = np.lexsort((-logits, clusters))  # by cluster, and the highest first in each
+    clusters, logits = clusters[order], logits[order]
+    starts = np.searchsorted(clusters, np.arange(clusters[-1] + 1))
+    counted = np.arange(len(clusters)) - starts[clusters] < members
+    sums = np.bincount(clusters[counted], weights=logits[counted])
+    means = sums / np.bincount(clusters[counted])
+    best = int(means.argmax())
+    return float(means[best]), int(order[starts[best]])

@@ -1,3 +1,5 @@
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -32,6 +34,21 @@ class FullyConnected(nn.Module):
         """
         activated = nn.functional.gelu(self.dropout(hidden))
         return self.output(self.norm(activated))
+
+
+def least_logit(setting: str, probability: float) -> float:
+    """The logit above which something is more probable than a threshold.
+
+    setting (str): Name of the threshold's setting, for the error.
+    probability (float): The threshold. The paper has even odds everywhere.
+    RETURNS (float): The logit.
+    """
+    if not 0.0 < probability < 1.0:
+        raise ValueError(
+            f"Expected {setting} to be a probability between 0 and 1, got {probability}. The "
+            "paper's is 0.5; a lower one finds more."
+        )
+    return math.log(probability / (1.0 - probability))
 
 
 def split_rows(n_rows: int, row_size: int, budget: int = 1 << 22) -> list[slice]:

@@ -168,7 +168,10 @@ class Maverick(nn.Module):
         if len(mentions) == 0:
             return Links(mentions, mentions.new_zeros(0), first.new_zeros(0))
         categories = self._categories(mentions, words)
-        return Links(mentions, *self.clusterer.link(first, last, mentions, categories))
+        inputs = [first, last, mentions, categories]
+        if isinstance(self.clusterer, AntecedentClusterer) and self.clusterer.mention_weight:
+            inputs.append(self.extractor.mention_logits(first, last, mentions))
+        return Links(mentions, *self.clusterer.link(*inputs))
 
     def _categories(self, mentions: Tensor, words: Words):
         if not self.clusterer.needs_categories:

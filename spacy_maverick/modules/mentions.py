@@ -1,21 +1,25 @@
 import torch
 from torch import Tensor, nn
 
-from .layers import FullyConnected, rows_at, split_rows
+from .layers import FullyConnected, least_logit, rows_at, split_rows
 
 
 class MentionExtractor(nn.Module):
     """Finds mentions: first the words that start one, then, for each start, the words of the same
-    sentence that end one. The sentence bounds the search; no length, no top-k and no threshold
-    other than even odds does.
+    sentence that end one. The sentence bounds the search; no length and no top-k does.
 
     width (int): Width of a word's state.
     hidden_size (int): Width of the heads.
     dropout (float): Dropout in the heads.
+    threshold (float): How probable a start and a span have to be to be taken. Even odds in the
+        paper.
     """
 
-    def __init__(self, width: int, hidden_size: int, dropout: float) -> None:
+    def __init__(
+        self, width: int, hidden_size: int, dropout: float, threshold: float = 0.5
+    ) -> None:
         super().__init__()
+        self.min_logit = least_logit("mention_threshold", threshold)
         self.start_classifier = FullyConnected(width, hidden_size, 1, dropout)
         self.start_projection = FullyConnected(width, hidden_size, hidden_size, dropout)
         self.end_projection = FullyConnected(width, hidden_size, hidden_size, dropout)
@@ -41,10 +45,18 @@ class MentionExtractor(nn.Module):
             return first.new_zeros(0)
         return self._combine(*self._halves(first, last), spans)
 
+    def mention_logits(self, first: Tensor, last: Tensor, mentions: Tensor) -> Tensor:
+        """Score mentions by the less sure of their two steps.
+
+        *Shape:* (n_words, width), (n_words, width), (n_mentions, 2) → (n_mentions,)
+        """
+        starts = rows_at(self.start_logits(first), mentions[:, 0])
+        return torch.minimum(starts, self.span_logits(first, last, mentions))
+
     def extract(
         self, first: Tensor, last: Tensor, sentence_ends: Tensor, is_word: Tensor
     ) -> Tensor:
-        """Find the mentions: spans whose start and whose end are more probable than not.
+        """Find the mentions: spans whose start and whose end are probable enough.
 
         first (Tensor): State of each word's first piece. *Shape:* (n_words, width)
         last (Tensor): State of each word's last piece. *Shape:* (n_words, width)
@@ -53,7 +65,7 @@ class MentionExtractor(nn.Module):
         RETURNS (Tensor): First and last word of each mention, in text order.
             *Shape:* (n_mentions, 2)
         """
-        starts = ((self.start_logits(first) > 0) & is_word).nonzero().squeeze(1)
+        starts = ((self.start_logits(first) > self.min_logit) & is_word).nonzero().squeeze(1)
         if len(starts) == 0:
             return starts.new_zeros(0, 2)
         halves = self._halves(first, last)
@@ -61,7 +73,7 @@ class MentionExtractor(nn.Module):
         mentions = []
         for block in split_rows(len(starts), longest):
             spans = spans_to_sentence_end(starts[block], sentence_ends, is_word)
-            mentions.append(spans[self._combine(*halves, spans) > 0])
+            mentions.append(spans[self._combine(*halves, spans) > self.min_logit])
         return torch.cat(mentions)
 
     def _halves(self, first: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:

@@ -110,6 +110,26 @@ def test_frozen_encoder_annotates_and_stays(tiny_encoder):
     assert tags(nlp, examples) == gold(examples)
 
 
+def test_frozen_layers_stay_and_the_others_learn(tiny_encoder, tmp_path):
+    nlp, examples = make_pipeline(tiny_encoder("mpnet"), "tagger", frozen_layers=1)
+    model = nlp.get_pipe("transformer").model
+    before = weights_of(model)
+    learn(nlp, examples, gold(examples))
+    after = weights_of(model)
+    moved = {name for name in before if not torch.equal(before[name], after[name])}
+    assert moved
+    assert all(name.startswith("encoder.layer.1.") for name in moved)
+    assert tags(nlp, examples) == gold(examples)
+    # The setting is the config's, so it holds after loading as well.
+    nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path)
+    before = weights_of(loaded.get_pipe("transformer").model)
+    assert same(before, after)
+    train(loaded, examples, 2)
+    after = weights_of(loaded.get_pipe("transformer").model)
+    assert {name for name in before if not torch.equal(before[name], after[name])} <= moved
+
+
 def test_round_trip_needs_neither_network_nor_folder(tiny_encoder, tmp_path):
     folder = shutil.copytree(tiny_encoder(), tmp_path / "encoder")
     nlp, examples = make_pipeline(folder, "tagger")

@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 import srsly
@@ -9,7 +10,9 @@ from spacy_maverick.encoder.huggingface import (
     add_speaker_tokens,
     encoder_from_bytes,
     encoder_to_bytes,
+    freeze_layers,
     load_encoder,
+    load_stored_encoder,
     local_attention,
     position_limit,
 )
@@ -110,6 +113,49 @@ def test_half_precision_weights_are_loaded_in_full(tiny_encoder, tmp_path):
     transformer.half().save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     assert load_encoder(tmp_path)[0].dtype == torch.float32
+
+
+def test_weights_that_stand_elsewhere(tiny_encoder):
+    transformer, tokenizer = load_encoder(tiny_encoder("bert"))
+    weights = {name: weight + 1 for name, weight in transformer.state_dict().items()}
+    loaded, loaded_tokenizer = load_stored_encoder(tiny_encoder("bert"), weights)
+    assert loaded.state_dict().keys() == weights.keys()
+    for name, weight in loaded.state_dict().items():
+        assert torch.equal(weight, weights[name]), name
+    assert loaded_tokenizer.get_vocab() == tokenizer.get_vocab()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_frozen_layers_get_no_gradient(tiny_encoder, family):
+    transformer, tokenizer = load_encoder(tiny_encoder(family))
+    freeze_layers(transformer, 1)
+    transformer(torch.full((1, 9), tokenizer.sep_token_id)).last_hidden_state.sum().backward()
+    moving = {name for name, p in transformer.named_parameters() if p.grad is not None}
+    assert moving
+    assert all(re.search(r"layers?\.[1-9]", name) for name in moving)
+    last = transformer.config.num_hidden_layers - 1
+    assert any(f".{last}." in name for name in moving)
+
+
+def test_no_frozen_layers_train_everything(tiny_encoder):
+    transformer, _ = load_encoder(tiny_encoder())
+    freeze_layers(transformer, 0)
+    assert all(parameter.requires_grad for parameter in transformer.parameters())
+
+
+@pytest.mark.parametrize("n_layers", [-1, 2, 7])
+def test_layers_that_cannot_be_frozen_are_told(tiny_encoder, n_layers):
+    transformer, _ = load_encoder(tiny_encoder())
+    with pytest.raises(ValueError, match=f"less than the 2 layers of the encoder, got {n_layers}"):
+        freeze_layers(transformer, n_layers)
+    assert all(parameter.requires_grad for parameter in transformer.parameters())
+
+
+def test_an_encoder_without_layers_is_told(tiny_encoder):
+    transformer, _ = load_encoder(tiny_encoder("bert"))
+    transformer.encoder.layer = transformer.encoder.layer[:1]
+    with pytest.raises(ValueError, match="Cannot find the layers of a BertModel"):
+        freeze_layers(transformer, 1)
 
 
 def test_slow_tokenizers_are_refused(tiny_encoder):

@@ -1,0 +1,25 @@
+"""A pipeline around a pretrained model, in one call."""
+
+from typing import Any
+
+import spacy
+from spacy.language import Language
+
+
+def load(*, name: str | None = None, **settings: Any) -> Language:
+    """Load an English pipeline that resolves coreference: a tokenizer, a `sentencizer` and a
+    `maverick_coref`.
+
+    name (Optional[str]): The pretrained model, as `spacy-maverick.Pretrained.v1` takes it: a
+        folder, a package, or an id on the Hugging Face hub. None for the model in this package.
+    **settings (Any): Settings of the component, such as `singletons` or `mentions_key`.
+    RETURNS (Language): The pipeline, with its weights.
+    """
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    model = {"@architectures": "spacy-maverick.Pretrained.v1", "name": name}
+    coref: Any = nlp.add_pipe("maverick_coref", config={"model": model, **settings})
+    # The model would wait for its first document, but then a wrong name would be told only there,
+    # and the processes of `nlp.pipe(n_process=2)` would each load weights of their own.
+    coref.model.initialize()
+    return nlp
