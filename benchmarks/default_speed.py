@@ -14,6 +14,7 @@ import typer
 from spacy.language import Language
 
 import spacy_maverick
+import spacy_maverick.pretrained_model  # brings torch and transformers, whose import is not loading
 
 
 def measure(nlp: Language, texts: list[str]) -> float:
