@@ -28,6 +28,20 @@ BERT_SPECIALS = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"]
 ROBERTA_SPECIALS = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 MPNET_SPECIALS = ["<s>", "<pad>", "</s>", "[UNK]", "<mask>"]
 
+#: Sizes of encoders that are compared number by number.
+TINY_SIZES = {
+    "vocab_size": 50,
+    "hidden_size": 16,
+    "intermediate_size": 24,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 64,
+    # More than the usual 0.02, or weights would hardly differ from each other.
+    "initializer_range": 0.3,
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+}
+
 
 def make_tiny_encoder(
     folder: Path,

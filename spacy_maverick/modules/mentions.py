@@ -50,8 +50,11 @@ class MentionExtractor(nn.Module):
 
         *Shape:* (n_words, width), (n_words, width), (n_mentions, 2) → (n_mentions,)
         """
-        starts = rows_at(self.start_logits(first), mentions[:, 0])
-        return torch.minimum(starts, self.span_logits(first, last, mentions))
+        # Mentions are few among the words, so only their own are looked at.
+        first, last = rows_at(first, mentions[:, 0]), rows_at(last, mentions[:, 1])
+        rows = torch.arange(len(mentions), device=mentions.device)
+        spans = torch.stack([rows, rows], dim=1)
+        return torch.minimum(self.start_logits(first), self.span_logits(first, last, spans))
 
     def extract(
         self, first: Tensor, last: Tensor, sentence_ends: Tensor, is_word: Tensor

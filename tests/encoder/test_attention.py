@@ -5,6 +5,7 @@ import pickle
 
 import pytest
 import torch
+from tiny_encoders import TINY_SIZES
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from transformers import BertConfig, BertModel, DebertaV2Config, DebertaV2Model
@@ -55,20 +56,8 @@ def blocks(request, monkeypatch):
 
 
 def make_model(**settings):
-    tiny = {
-        "vocab_size": 50,
-        "hidden_size": 16,
-        "intermediate_size": 24,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "max_position_embeddings": 64,
-        # More than the usual 0.02, or weights would hardly differ from each other.
-        "initializer_range": 0.3,
-        "hidden_dropout_prob": 0.0,
-        "attention_probs_dropout_prob": 0.0,
-    }
     torch.manual_seed(0)
-    return DebertaV2Model(DebertaV2Config(**{**tiny, **V3, **settings}))
+    return DebertaV2Model(DebertaV2Config(**{**TINY_SIZES, **V3, **settings}))
 
 
 def make_batch(lengths, width=16):

@@ -5,6 +5,7 @@ import pickle
 
 import pytest
 import torch
+from tiny_encoders import TINY_SIZES
 from transformers import MPNetConfig, MPNetModel
 from transformers.models.mpnet.modeling_mpnet import MPNetSelfAttention
 
@@ -13,20 +14,8 @@ from spacy_maverick.encoder.mpnet_attention import FusedMPNetSelfAttention
 
 
 def make_model(**settings):
-    tiny = {
-        "vocab_size": 50,
-        "hidden_size": 16,
-        "intermediate_size": 24,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "max_position_embeddings": 64,
-        # More than the usual 0.02, or weights would hardly differ from each other.
-        "initializer_range": 0.3,
-        "hidden_dropout_prob": 0.0,
-        "attention_probs_dropout_prob": 0.0,
-    }
     torch.manual_seed(0)
-    return MPNetModel(MPNetConfig(**{**tiny, **settings}))
+    return MPNetModel(MPNetConfig(**{**TINY_SIZES, **settings}))
 
 
 def make_batch(lengths):
