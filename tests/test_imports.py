@@ -8,7 +8,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "spacy_maverick"
 #: From the bottom up: a room may import what stands on its own level or below.
 LEVELS = [
-    ["errors", "registry", "metrics", "clusters", "categories", "resolve", "extensions"],
+    ["errors", "registry", "metrics", "clusters", "categories", "surface", "resolve", "extensions"],
     ["modules", "sentences"],
     ["encoder", "losses", "decoding", "heads", "architectures"],
     [
@@ -26,7 +26,7 @@ LEVELS = [
         "view",
     ],
     ["component"],
-    ["checkpoint_file", "checkpoint", "pretrained_model", "loading"],
+    ["checkpoint_file", "checkpoint", "pretrained_model", "loading", "warm_start"],
     ["evaluation", "report", "candidates"],
     ["cli", "__main__"],
 ]
