@@ -4,7 +4,7 @@ from pathlib import Path
 
 import spacy
 from documents import ALL, parse
-from training import clusters_of
+from tiny_pipelines import clusters_of
 
 #: A transformer, a tagger and a `maverick_coref`, saved by version 0.1.0 before its modules were
 #: put into folders, and trained on the documents of these tests until all came out right.
