@@ -11,8 +11,8 @@ import numpy as np
 import spacy
 import typer
 
-from spacy_maverick.evaluation import find_component, predict, read_examples
-from spacy_maverick.metrics import METRICS, CorefScores
+from spacy_maverick.scoring.evaluation import find_component, predict, read_examples
+from spacy_maverick.scoring.metrics import METRICS, CorefScores
 
 
 def count_documents(pipeline: Path, data: Path, gold_mentions: bool) -> dict[str, np.ndarray]:

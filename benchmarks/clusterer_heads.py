@@ -17,14 +17,14 @@ import torch
 import typer
 from spacy.attrs import IS_SPACE
 
-from spacy_maverick import architectures
-from spacy_maverick.categories import word_features
-from spacy_maverick.clusters import align_clusters
-from spacy_maverick.corpus import create_coref_corpus
-from spacy_maverick.decoding import decode
-from spacy_maverick.metrics import CorefScores
-from spacy_maverick.modules.maverick import Candidates, Maverick, Words
-from spacy_maverick.sentences import sentence_ends
+from spacy_maverick.doc.categories import word_features
+from spacy_maverick.doc.clusters import align_clusters
+from spacy_maverick.doc.sentences import sentence_ends
+from spacy_maverick.model import architectures
+from spacy_maverick.model.decoding import decode
+from spacy_maverick.model.modules.maverick import Candidates, Maverick, Words
+from spacy_maverick.scoring.metrics import CorefScores
+from spacy_maverick.training.corpus import create_coref_corpus
 
 COMMON = {"dropout": 0.2, "own_mentions": False}
 SIZES = {"hidden_size": 768, "n_heads": 12, "ffn_size": 3072, "max_positions": 512}

@@ -14,7 +14,9 @@ import typer
 from spacy.language import Language
 
 import spacy_maverick
-import spacy_maverick.pretrained_model  # brings torch and transformers, whose import is not loading
+
+# Brings torch and transformers, whose import is not loading.
+import spacy_maverick.pretrained.pretrained_model
 
 
 def measure(nlp: Language, texts: list[str]) -> float:

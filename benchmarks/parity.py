@@ -34,7 +34,7 @@ from parity_calibration import calibrate  # noqa: E402
 from parity_documents import read_tasks, vary  # noqa: E402
 from random_checkpoints import TINY, Biases  # noqa: E402
 
-from spacy_maverick.checkpoint import make_pipeline  # noqa: E402
+from spacy_maverick.pretrained.authors_model import make_pipeline  # noqa: E402
 
 PEER = ["maverick-coref==1.0.7", "transformers==4.40.2", "protobuf==3.20.0", "sentencepiece"]
 VARIANTS = ["mes", "s2e", "incr"]

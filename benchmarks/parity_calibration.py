@@ -8,11 +8,11 @@ import torch
 from parity_answers import Task, make_task_doc, word_states
 from random_checkpoints import ONE, Biases
 
-from spacy_maverick.categories import pair_categories, word_features
-from spacy_maverick.checkpoint import make_pipeline
-from spacy_maverick.modules.antecedents import AntecedentClusterer, DirectPairScorer
-from spacy_maverick.modules.mentions import spans_to_sentence_end
-from spacy_maverick.sentences import sentence_ends
+from spacy_maverick.doc.categories import pair_categories, word_features
+from spacy_maverick.doc.sentences import sentence_ends
+from spacy_maverick.model.modules.antecedents import AntecedentClusterer, DirectPairScorer
+from spacy_maverick.model.modules.mentions import spans_to_sentence_end
+from spacy_maverick.pretrained.authors_model import make_pipeline
 
 WORDS_PER_START = 8
 MENTIONS_PER_CLUSTER = 3.5

@@ -9,7 +9,7 @@ from typing import Annotated
 import spacy
 import typer
 
-from spacy_maverick.pretrained_model import save_pretrained
+from spacy_maverick.pretrained.pretrained_model import save_pretrained
 
 
 def main(

@@ -10,7 +10,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from spacy_maverick.converters.documents import get_source
-from spacy_maverick.corpus import drop_singletons
+from spacy_maverick.training.corpus import drop_singletons
 
 #: Genres that OntoGUM's LICENSE lists under CC BY or CC BY-SA.
 OPEN_GENRES = {"academic", "bio", "court", "interview", "news", "voyage"}

@@ -10,13 +10,13 @@ from typing import Annotated
 import spacy
 import typer
 
-from spacy_maverick.clusters import get_clusters
-from spacy_maverick.corpus import create_coref_corpus
-from spacy_maverick.decoding import decode
-from spacy_maverick.heads import get_heads
-from spacy_maverick.metrics import CorefScores
-from spacy_maverick.modules.layers import least_logit
-from spacy_maverick.modules.maverick import Candidates
+from spacy_maverick.doc.clusters import get_clusters
+from spacy_maverick.model.decoding import decode
+from spacy_maverick.model.heads import get_heads
+from spacy_maverick.model.modules.layers import least_logit
+from spacy_maverick.model.modules.maverick import Candidates
+from spacy_maverick.scoring.metrics import CorefScores
+from spacy_maverick.training.corpus import create_coref_corpus
 
 
 def main(

@@ -1,8 +1,52 @@
-from .dialogue import dialogue
-from .extensions import register_extensions
-from .loading import load
+"""Coreference resolution for spaCy: the Maverick models as a pipeline component.
 
-__all__ = ["dialogue", "load", "register_extensions"]
+The component is found by its name, `nlp.add_pipe("maverick_coref")`, without an import. This is
+the rest of what users call:
+
+    load               a pipeline around a pretrained model, in one call
+    dialogue           run a pipeline on turns of several speakers
+    get_clusters       the clusters on a document, as pairs of tokens
+    set_clusters       write clusters to a document, such as gold clusters
+    resolve            the text with names in place of what refers to them
+    save_pretrained    write the model of a trained pipeline to a folder
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .doc.clusters import get_clusters, set_clusters
+from .doc.dialogue import dialogue
+from .doc.extensions import register_extensions
+from .doc.resolve import resolve
+from .pretrained.loading import load
+
+if TYPE_CHECKING:
+    from .pretrained.pretrained_model import save_pretrained
+
+__all__ = [
+    "dialogue",
+    "get_clusters",
+    "load",
+    "register_extensions",
+    "resolve",
+    "save_pretrained",
+    "set_clusters",
+]
 __version__ = "0.1.0"
 
+#: What needs torch and transformers, and the module that has it: imported when it is asked for.
+LATER = {"save_pretrained": ".pretrained.pretrained_model"}
+
 register_extensions()
+
+
+def __getattr__(name: str) -> Any:
+    if name not in LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(LATER[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *LATER})

@@ -10,7 +10,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example, validate_examples, validate_get_examples
 from thinc.api import Optimizer, set_dropout_rate
 
-from .clusters import (
+from .doc.clusters import (
     DEFAULT_PREFIX,
     GoldClusters,
     Mention,
@@ -18,15 +18,15 @@ from .clusters import (
     get_clusters,
     set_clusters,
 )
-from .decoding import Cluster, decode
+from .doc.extensions import register_extensions
+from .doc.sentences import sentence_ends
 from .errors import MaverickWarning
-from .extensions import register_extensions
-from .heads import MaverickModel, is_initialized, missing_upstream
-from .losses import Losses, coref_loss
-from .metrics import SCORE_NAMES
-from .modules.maverick import Candidates, Scores
-from .scorer import score_coref
-from .sentences import sentence_ends
+from .model.decoding import Cluster, decode
+from .model.heads import MaverickModel, is_initialized, missing_upstream
+from .model.losses import Losses, coref_loss
+from .model.modules.maverick import Candidates, Scores
+from .scoring.metrics import SCORE_NAMES
+from .scoring.scorer import score_coref
 
 #: The model in this package.
 DEFAULT_MODEL = {"@architectures": "spacy-maverick.Pretrained.v1", "name": None}

@@ -25,7 +25,7 @@ def data_dir() -> Path:
 @pytest.fixture(scope="module")
 def nlp():
     """One trained pipeline, for what does not depend on the clusterer."""
-    from training import make_nlp, train
+    from tiny_pipelines import make_nlp, train
 
     nlp, optimizer, examples = make_nlp("tok2vec", "MES")
     train(nlp, optimizer, examples)

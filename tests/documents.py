@@ -5,7 +5,7 @@ import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_maverick.clusters import set_clusters
+from spacy_maverick.doc.clusters import set_clusters
 
 LOVELACE = """
 [1 Ada Lovelace ] met [2 Charles Babbage ] in 1833 .

@@ -8,12 +8,12 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_maverick.categories import pair_categories, word_features
-from spacy_maverick.clusters import get_clusters, set_clusters
-from spacy_maverick.heads import get_heads
-from spacy_maverick.modules.antecedents import AntecedentClusterer
-from spacy_maverick.modules.maverick import Maverick
-from spacy_maverick.sentences import sentence_ends
+from spacy_maverick.doc.categories import pair_categories, word_features
+from spacy_maverick.doc.clusters import get_clusters, set_clusters
+from spacy_maverick.doc.sentences import sentence_ends
+from spacy_maverick.model.heads import get_heads
+from spacy_maverick.model.modules.antecedents import AntecedentClusterer
+from spacy_maverick.model.modules.maverick import Maverick
 
 MENTIONS_KEY, GIVEN_PREFIX = "mentions", "given"
 Task = dict[str, Any]

@@ -4,9 +4,9 @@ import spacy
 from documents import ALL, COMPANY, LOVELACE, make_doc, make_examples
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
-from training import CLUSTERERS, clusters_of, evaluate, make_nlp, train
+from tiny_pipelines import CLUSTERERS, clusters_of, evaluate, make_nlp, train
 
-from spacy_maverick.clusters import get_clusters, set_clusters
+from spacy_maverick.doc.clusters import get_clusters, set_clusters
 from spacy_maverick.errors import MaverickWarning
 
 NAME = "maverick_coref"

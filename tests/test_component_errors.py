@@ -7,7 +7,7 @@ import spacy
 from documents import COMPANY, LOVELACE, make_doc, make_examples
 from spacy.tokens import Doc
 from spacy.training import Example
-from training import clusters_of, make_config, make_nlp
+from tiny_pipelines import clusters_of, make_config, make_nlp
 
 from spacy_maverick.errors import MaverickWarning
 

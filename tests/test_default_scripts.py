@@ -8,7 +8,7 @@ import spacy
 from documents import ALL, make_doc
 from spacy.tokens import DocBin
 from tiny_encoders import make_tiny_encoder
-from training import clusters_of, make_nlp, train
+from tiny_pipelines import clusters_of, make_nlp, train
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "scripts"))
 

@@ -9,9 +9,9 @@ import spacy
 from documents import ALL, COMPANY, LOVELACE, make_doc
 from spacy.tokens import DocBin
 from tiny_encoders import make_tiny_encoder
-from training import CLUSTERERS, clusters_of, evaluate, make_nlp, train
+from tiny_pipelines import CLUSTERERS, clusters_of, evaluate, make_nlp, train
 
-from spacy_maverick.clusters import get_clusters
+from spacy_maverick.doc.clusters import get_clusters
 
 NAME = "maverick_coref"
 GOLD = [get_clusters(make_doc(text)) for text in ALL]

@@ -8,9 +8,9 @@ import pytest
 import spacy
 from documents import ALL, make_doc
 from spacy.tokens import DocBin
-from training import CONFIGS
+from tiny_pipelines import CONFIGS
 
-from spacy_maverick.clusters import get_clusters
+from spacy_maverick.doc.clusters import get_clusters
 
 
 @pytest.fixture(scope="module")

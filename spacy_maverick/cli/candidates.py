@@ -87,8 +87,8 @@ def average_candidates(
     RETURNS (Dict[str, float]): The averages by the names of `CandidateCounts`, and the numbers of
         "documents" and "words".
     """
-    from ..candidates import CandidateCounts, count_corpus
-    from ..evaluation import find_component, read_examples
+    from ..scoring.candidates import CandidateCounts, count_corpus
+    from ..scoring.evaluation import find_component, read_examples
 
     pipe = find_component(nlp, component)
     sums = CandidateCounts()

@@ -23,7 +23,7 @@ from .pipelines import (
 if TYPE_CHECKING:
     from spacy.language import Language
 
-    from ..report import ReportDocument
+    from ..scoring.report import ReportDocument
 
 #: Where the results of all DATA together stand in the JSON.
 TOGETHER = "together"
@@ -111,7 +111,7 @@ def evaluate_cli(
         if output is not None:
             output.write_text(text + "\n", encoding="utf8")
         if html is not None and documents is not None:
-            from ..report import render_report
+            from ..scoring.report import render_report
 
             title = f"Coreference: {pipeline} on {', '.join(map(str, data))}"
             page = render_report(title, documents, results[TOGETHER])
@@ -147,8 +147,8 @@ def evaluate(
     from tqdm import tqdm  # type: ignore[import-untyped]
 
     from ..errors import MaverickWarning
-    from ..evaluation import Evaluation, find_component, predict, read_examples
-    from ..report import ReportDocument
+    from ..scoring.evaluation import Evaluation, find_component, predict, read_examples
+    from ..scoring.report import ReportDocument
 
     pipe = find_component(nlp, component)
     results = {}
@@ -195,7 +195,7 @@ def format_results(results: dict[str, dict[str, Any]]) -> str:
 
 
 def _format_result(result: dict[str, Any]) -> str:
-    from ..evaluation import score_rows
+    from ..scoring.evaluation import score_rows
 
     parts = [_table(("", "P", "R", "F1"), score_rows(result))]
     rows = [

@@ -33,7 +33,7 @@ def import_checkpoint_cli(
 
     The weights are theirs, under CC BY-NC-SA 4.0. No code in the checkpoint is run.
     """
-    from ..checkpoint import import_checkpoint
+    from ..pretrained.authors_model import import_checkpoint
 
     with exit_on_error():
         import_checkpoint(source, output, encoder=encoder, base=base, force=force)

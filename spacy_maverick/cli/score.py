@@ -90,7 +90,7 @@ def score_files(
     compare_words (bool): Whether words that differ are an error.
     RETURNS (tuple[dict[str, float], list[str]]): The scores and what the user should know.
     """
-    from ..metrics import CorefScores
+    from ..scoring.metrics import CorefScores
 
     key_problems: Counter[str] = Counter()
     response_problems: Counter[str] = Counter()

@@ -44,8 +44,8 @@ def train_cli(
     )
     from spacy.util import load_config, logger
 
-    from ..training import train
-    from ..training_checkpoint import ResumeError
+    from ..training.checkpoints import ResumeError
+    from ..training.loop import train
 
     if verbose:
         logger.setLevel(logging.DEBUG)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from spacy.tokens import Doc
 
-from ..clusters import find_prefix, get_clusters
+from ..doc.clusters import find_prefix, get_clusters
 from ..registry import converters
 from .conll import IN_TWO_CLUSTERS, ConllDocument, read_conll
 from .documents import CorpusDocument, get_source, join_sentences, make_doc, make_vocab

@@ -10,7 +10,7 @@ from pathlib import Path
 from spacy.parts_of_speech import IDS as PARTS_OF_SPEECH  # type: ignore[import-not-found]
 from spacy.tokens import Doc
 
-from ..clusters import Mention
+from ..doc.clusters import Mention
 from ..registry import converters
 from .conll import IN_TWO_CLUSTERS, parse_brackets, read_lines
 from .documents import CorpusDocument, make_doc, make_vocab

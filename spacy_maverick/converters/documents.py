@@ -10,8 +10,8 @@ from spacy.lang.xx import MultiLanguage
 from spacy.tokens import Doc
 from spacy.vocab import Vocab, create_vocab
 
-from ..clusters import Mention, find_prefix, get_clusters, set_clusters
-from ..extensions import register_extensions
+from ..doc.clusters import Mention, find_prefix, get_clusters, set_clusters
+from ..doc.extensions import register_extensions
 from .conll import IN_TWO_CLUSTERS, REPEATED
 
 #: Key of `doc.user_data` that says where a document is from: its "name" (str), "part" (int) and

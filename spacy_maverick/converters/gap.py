@@ -8,7 +8,7 @@ from typing import Any
 import spacy
 from spacy.tokens import Doc, Span
 
-from ..clusters import Mention
+from ..doc.clusters import Mention
 from ..registry import converters
 from .conll import read_lines
 from .documents import add_clusters

@@ -11,7 +11,7 @@ from typing import Any
 
 from spacy.tokens import Doc
 
-from ..clusters import Mention
+from ..doc.clusters import Mention
 from ..registry import converters
 from .conll import read_lines
 from .conll2012 import get_genre

@@ -3,7 +3,7 @@ from pathlib import Path
 
 from spacy.tokens import Doc, DocBin
 
-from ..extensions import register_extensions
+from ..doc.extensions import register_extensions
 from ..registry import converters
 from .documents import make_vocab
 

@@ -10,8 +10,8 @@ from spacy.attrs import SENT_START
 from spacy.tokens import Doc
 from transformers import PreTrainedTokenizerFast
 
+from ..doc.extensions import register_extensions
 from ..errors import MaverickWarning
-from ..extensions import register_extensions
 
 SPEAKER_START = "[SPEAKER_START]"
 SPEAKER_END = "[SPEAKER_END]"

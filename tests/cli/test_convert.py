@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 from spacy_maverick import registry
 from spacy_maverick.cli import app
-from spacy_maverick.clusters import get_clusters, set_clusters
 from spacy_maverick.converters.conll import IN_TWO_CLUSTERS, read_conll
 from spacy_maverick.converters.conllu import WITH_GAPS
 from spacy_maverick.converters.documents import CONVERSION_KEY, get_source, make_vocab
+from spacy_maverick.doc.clusters import get_clusters, set_clusters
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 

@@ -4,13 +4,13 @@ import pytest
 from documents import COMPANY, FAMILY, LOVELACE, make_doc
 from gap_questions import make_question, write_gap
 from spacy.tokens import DocBin
-from training import make_nlp, train
+from tiny_pipelines import make_nlp, train
 from typer.testing import CliRunner
 
 import spacy_maverick
 from spacy_maverick.cli import app
 from spacy_maverick.converters.documents import SOURCE_KEY
-from spacy_maverick.metrics import SCORE_NAMES
+from spacy_maverick.scoring.metrics import SCORE_NAMES
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from spacy_maverick.cli import app
 from spacy_maverick.converters.conll import ConllDocument, write_conll
-from spacy_maverick.metrics import SCORE_NAMES
+from spacy_maverick.scoring.metrics import SCORE_NAMES
 
 WORDS = [["Ada", "met", "her", "mother"], ["She", "smiled"]]
 KEY = [[(0, 0), (2, 2)], [(2, 3), (4, 4)]]

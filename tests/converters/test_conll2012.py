@@ -3,7 +3,6 @@ from pathlib import Path
 import spacy
 from spacy.tokens import Doc
 
-from spacy_maverick.clusters import get_clusters, set_clusters
 from spacy_maverick.converters import conll
 from spacy_maverick.converters.conll import read_conll, write_conll
 from spacy_maverick.converters.conll2012 import (
@@ -13,6 +12,7 @@ from spacy_maverick.converters.conll2012 import (
     docs_to_conll,
 )
 from spacy_maverick.converters.documents import CONVERSION_KEY, SOURCE_KEY, get_source
+from spacy_maverick.doc.clusters import get_clusters, set_clusters
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 ONTONOTES = SAMPLES / "ontonotes.v4_gold_conll"

@@ -3,10 +3,10 @@ from pathlib import Path
 import pytest
 from spacy.tokens import DocBin
 
-from spacy_maverick.clusters import get_clusters
 from spacy_maverick.converters import conll, conllu
 from spacy_maverick.converters.conllu import convert_conllu
 from spacy_maverick.converters.documents import CONVERSION_KEY, get_source, make_vocab
+from spacy_maverick.doc.clusters import get_clusters
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 

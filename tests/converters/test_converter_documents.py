@@ -4,7 +4,6 @@ import pytest
 from spacy.tokens import Doc, DocBin
 
 from spacy_maverick import registry
-from spacy_maverick.clusters import get_clusters
 from spacy_maverick.converters import FILE_PATTERNS, converter_names, documents, get_converter
 from spacy_maverick.converters.conll import IN_TWO_CLUSTERS, REPEATED
 from spacy_maverick.converters.documents import (
@@ -16,6 +15,7 @@ from spacy_maverick.converters.documents import (
     make_doc,
     make_vocab,
 )
+from spacy_maverick.doc.clusters import get_clusters
 
 WORDS = ["Ada", "met", "her", "mother", ".", "She", "smiled", "."]
 STARTS = [True, False, False, False, False, True, False, False]

@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from spacy_maverick.clusters import get_clusters
 from spacy_maverick.converters import documents
 from spacy_maverick.converters.documents import CONVERSION_KEY, get_source
 from spacy_maverick.converters.jsonlines import SPEAKERS_MISFIT, convert_jsonlines, convert_preco
+from spacy_maverick.doc.clusters import get_clusters
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 

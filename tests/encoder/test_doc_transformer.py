@@ -12,10 +12,10 @@ from thinc.api import reduce_first, reduce_last, reduce_mean
 from tiny_encoders import FAMILIES, TEXTS
 from transformers import AutoModel, AutoTokenizer
 
-from spacy_maverick.encoder.architectures import DocTransformer, Tok2VecDocTransformer
-from spacy_maverick.encoder.model import encoder_module, set_encoder
+from spacy_maverick.encoder.doc_transformer import DocTransformer, Tok2VecDocTransformer
 from spacy_maverick.encoder.pieces import SPEAKER_END, SPEAKER_START
 from spacy_maverick.encoder.pooling import reduce_first_last
+from spacy_maverick.encoder.thinc_model import encoder_module, set_encoder
 
 VOCAB = Vocab()
 BYTE_LEVEL = ("roberta", "longformer", "modernbert")

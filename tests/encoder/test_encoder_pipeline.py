@@ -12,9 +12,9 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 from spacy_transformers.pipeline_component import Transformer
 
-import spacy_maverick.encoder.architectures
+import spacy_maverick.encoder.doc_transformer
 import spacy_maverick.encoder.pooling  # noqa: F401
-from spacy_maverick.encoder.model import encoder_module
+from spacy_maverick.encoder.thinc_model import encoder_module
 
 SENTENCES = [
     ("Ada admired the engine .", "N V D N P", "B-PERSON O O O O"),

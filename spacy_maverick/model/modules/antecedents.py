@@ -1,0 +1,328 @@
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ...doc.categories import CATEGORIES, PairCategories
+from ...doc.surface import Surface
+from .layers import FullyConnected, least_logit, rows_at, split_rows
+from .pair_features import PairFeatureScorer, mention_features
+
+MAX_SURENESS = 3.0
+
+
+class DirectPairScorer(nn.Module):
+    """Scores pairs of mentions as the released Maverick_s2e does: a mention's states pass through
+    four networks, one for each combination of start and end, and meet the bare states of the
+    antecedent.
+
+    width (int): Width of a word's state.
+    hidden_size (int): Width of the networks.
+    dropout (float): Dropout in the networks.
+    """
+
+    def __init__(self, width: int, hidden_size: int, dropout: float) -> None:
+        super().__init__()
+        self.start_to_start = FullyConnected(width, hidden_size, width, dropout)
+        self.start_to_end = FullyConnected(width, hidden_size, width, dropout)
+        self.end_to_start = FullyConnected(width, hidden_size, width, dropout)
+        self.end_to_end = FullyConnected(width, hidden_size, width, dropout)
+
+    def forward(self, starts: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
+        """Turn mentions into what their pairs are dot products of.
+
+        starts (Tensor): State of each mention's start. *Shape:* (n_mentions, width)
+        ends (Tensor): State of each mention's end. *Shape:* (n_mentions, width)
+        RETURNS (Tuple[Tensor, Tensor]): Each mention as the later of a pair and as the antecedent.
+            *Shape:* (1, n_mentions, 2 * width) both
+        """
+        meets_start = self.start_to_start(starts) + self.end_to_start(ends)
+        meets_end = self.start_to_end(starts) + self.end_to_end(ends)
+        queries = torch.cat([meets_start, meets_end], dim=-1)
+        return queries.unsqueeze(0), torch.cat([starts, ends], dim=-1).unsqueeze(0)
+
+
+class BiaffinePairScorer(nn.Module):
+    """Scores pairs of mentions as the paper writes it: networks F_s and F_e for the start and the
+    end of both mentions, and four matrices between them; all of it once for each expert.
+
+    Scores are divided by the root of the width, as in attention. Adafactor moves every weight by
+    about the learning rate, whatever the gradient, and a score sums up all moves of a matrix:
+    undivided, one step moves scores by tens, and the experts drown the other losses.
+
+    width (int): Width of a word's state.
+    hidden_size (int): Width of an expert's representation of a word.
+    n_experts (int): Number of experts.
+    dropout (float): Dropout in the networks.
+    """
+
+    def __init__(self, width: int, hidden_size: int, n_experts: int, dropout: float) -> None:
+        super().__init__()
+        self.n_experts = n_experts
+        self.scale = hidden_size**-0.5
+        # The experts share the first layer, which is wider where there are several of them.
+        shared = hidden_size if n_experts == 1 else 2 * hidden_size
+        self.start_networks = FullyConnected(width, shared, n_experts * hidden_size, dropout)
+        self.end_networks = FullyConnected(width, shared, n_experts * hidden_size, dropout)
+        for name in ("start_to_start", "start_to_end", "end_to_start", "end_to_end"):
+            weight = torch.empty(n_experts, hidden_size, hidden_size)
+            nn.init.normal_(weight, std=hidden_size**-0.5)  # so that first logits are about 1
+            self.register_parameter(f"{name}_weight", nn.Parameter(weight))
+            bias = nn.Parameter(torch.zeros(n_experts, hidden_size))
+            self.register_parameter(f"{name}_bias", bias)
+
+    def forward(self, starts: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
+        """Turn mentions into what their pairs are dot products of.
+
+        starts (Tensor): State of each mention's start. *Shape:* (n_mentions, width)
+        ends (Tensor): State of each mention's end. *Shape:* (n_mentions, width)
+        RETURNS (Tuple[Tensor, Tensor]): Each mention as the later of a pair and as the antecedent.
+            *Shape:* (n_experts, n_mentions, 2 * hidden_size) both
+        """
+        start = self._by_expert(self.start_networks(starts))
+        end = self._by_expert(self.end_networks(ends))
+        meets_start = self._meet("start_to_start", start) + self._meet("end_to_start", end)
+        meets_end = self._meet("start_to_end", start) + self._meet("end_to_end", end)
+        queries = torch.cat([meets_start, meets_end], dim=-1)
+        return queries, torch.cat([start, end], dim=-1)
+
+    def _by_expert(self, stacked: Tensor) -> Tensor:
+        return stacked.unflatten(-1, (self.n_experts, -1)).transpose(0, 1)
+
+    def _meet(self, name: str, states: Tensor) -> Tensor:
+        weight = self.get_parameter(f"{name}_weight")
+        bias = self.get_parameter(f"{name}_bias")
+        return (states @ weight + bias.unsqueeze(1)) * self.scale
+
+
+class DistanceScorer(nn.Module):
+    """Scores pairs by how far apart they stand, for encoders that read a document in windows and
+    so cannot tell: one number for each category of pairs and each doubling of the distance.
+
+    n_categories (int): Number of categories.
+    """
+
+    # The last of them is for distances of 2,048 words and more.
+    n_doublings = 12
+
+    def __init__(self, n_categories: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(n_categories, self.n_doublings))
+
+    def forward(self, later: Tensor, earlier: Tensor, chosen: Tensor | None) -> Tensor:
+        """Score pairs.
+
+        later (Tensor): First word of each later mention. *Shape:* (n_rows,)
+        earlier (Tensor): First word of each mention that may be the earlier one.
+            *Shape:* (n_columns,)
+        chosen (Optional[Tensor]): Category of each pair. *Shape:* (n_rows, n_columns)
+        RETURNS (Tensor): The scores. *Shape:* (n_rows, n_columns)
+        """
+        distances = later.unsqueeze(1) - earlier
+        borders = 2 ** torch.arange(1, self.n_doublings, device=distances.device)
+        doublings = torch.bucketize(distances, borders, right=True)
+        if chosen is not None:
+            doublings = doublings + self.n_doublings * chosen
+        return rows_at(self.weight.view(-1), doublings.view(-1)).view_as(distances)
+
+
+class AntecedentClusterer(nn.Module):
+    """Links each mention to the most probable earlier one, if any is probable enough, or to the
+    most probable cluster, judged by several of its mentions.
+
+    The last expert of the scorer sees every pair; the others see the pairs of their category.
+
+    scorer (nn.Module): Turns mentions into the two sides of their pairs.
+    distances (bool): Whether the distance of two mentions counts by itself.
+    threshold (float): How probable a link has to be.
+    members (int): How many mentions of a cluster are asked: the mean of so many of its highest
+        logits counts. With 1 it is the best antecedent alone that counts.
+    mention_weight (float): How much the logit of the later mention counts beside that of the pair.
+        That of the earlier one counts half as much: it is the later one that needs a link.
+    n_pronoun_groups (Optional[int]): Number of groups of pronouns, for features of pairs that are
+        told from the surface of the text; None for no such features.
+    overlaps (bool): Whether a cluster may have two mentions of which one holds or crosses the
+        other.
+    """
+
+    needs_categories: bool
+
+    def __init__(
+        self,
+        scorer: DirectPairScorer | BiaffinePairScorer,
+        distances: bool = False,
+        threshold: float = 0.5,
+        members: int = 1,
+        mention_weight: float = 0.0,
+        n_pronoun_groups: int | None = None,
+        overlaps: bool = True,
+    ) -> None:
+        super().__init__()
+        self.overlaps = overlaps
+        if members < 1:
+            raise ValueError(f"Expected link_members to be 1 or more, got {members}.")
+        self.members = members
+        self.mention_weight = mention_weight
+        self.min_logit = least_logit("link_threshold", threshold)
+        self.scorer = scorer
+        self.needs_categories = getattr(scorer, "n_experts", 1) > 1
+        n_categories = len(CATEGORIES) if self.needs_categories else 1
+        self.distances = DistanceScorer(n_categories) if distances else None
+        self.features = None
+        if n_pronoun_groups is not None:
+            self.features = PairFeatureScorer(n_pronoun_groups)
+
+    def pair_logits(
+        self,
+        first: Tensor,
+        last: Tensor,
+        mentions: Tensor,
+        categories: PairCategories | None,
+        surface: Surface | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Score every mention with every earlier one, for training.
+
+        first (Tensor): State of each word's first piece. *Shape:* (n_words, width)
+        last (Tensor): State of each word's last piece. *Shape:* (n_words, width)
+        mentions (Tensor): First and last word of each mention. *Shape:* (n_mentions, 2)
+        categories (Optional[PairCategories]): Which expert a pair goes to.
+        surface (Optional[Surface]): What features of pairs are told from.
+        RETURNS (Tuple[Tensor, Tensor]): Mention and antecedent of each pair, and the logit that
+            they corefer. *Shape:* (n_pairs, 2) and (n_pairs,)
+        """
+        n = len(mentions)
+        pairs = torch.tril_indices(n, n, offset=-1, device=mentions.device).T
+        if n < 2:
+            return pairs, first.new_zeros(0)
+        logits = []
+        for rows, block in self._blocks(first, last, mentions, categories, surface):
+            earlier = torch.ones_like(block, dtype=torch.bool).tril(rows.start - 1)
+            logits.append(block[earlier])
+        return pairs, torch.cat(logits).float()
+
+    def link(
+        self,
+        first: Tensor,
+        last: Tensor,
+        mentions: Tensor,
+        categories: PairCategories | None,
+        mention_logits: Tensor | None = None,
+        surface: Surface | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Find the best antecedent of each mention.
+
+        mention_logits (Optional[Tensor]): How sure each mention is one. *Shape:* (n_mentions,)
+        surface (Optional[Surface]): What features of pairs are told from.
+        RETURNS (Tuple[Tensor, Tensor]): For each mention the antecedent that it joins, or -1, and
+            the logit of the best one. *Shape:* (n_mentions,) both
+        """
+        links, best = [], []
+        partition = np.zeros(len(mentions), dtype=np.int64)
+        sureness = None
+        if self.mention_weight and mention_logits is not None:
+            # Beyond some point a mention is no surer for being one.
+            sureness = self.mention_weight * mention_logits.clamp(-MAX_SURENESS, MAX_SURENESS)
+        spans = mentions.cpu().numpy()
+        for rows, block in self._blocks(first, last, mentions, categories, surface):
+            if sureness is not None:
+                block = block + sureness[rows].unsqueeze(1) + 0.5 * sureness[: rows.stop]
+            if self.members > 1 or not self.overlaps:
+                logits, antecedents = self._join(block.cpu().numpy(), rows, spans, partition)
+                links.append(mentions.new_tensor(antecedents))
+                best.append(first.new_tensor(logits))
+                continue
+            earlier = torch.ones_like(block, dtype=torch.bool).tril(rows.start - 1)
+            logits, antecedents = block.masked_fill(~earlier, -torch.inf).max(dim=1)
+            links.append(antecedents.masked_fill(logits <= self.min_logit, -1))
+            best.append(logits)
+        if not links:
+            return mentions.new_zeros(0), first.new_zeros(0)
+        return torch.cat(links), torch.cat(best).float()
+
+    def _join(
+        self, block: np.ndarray, rows: slice, spans: np.ndarray, partition: np.ndarray
+    ) -> tuple[list[float], list[int]]:
+        """Put the mentions of a block into clusters, one after another.
+
+        block (ndarray): Logits with all mentions up to the block's end. *Shape:* (n_rows, n_before)
+        rows (slice): The mentions of the block.
+        spans (ndarray): First and last word of each mention. *Shape:* (n_mentions, 2)
+        partition (ndarray): The cluster of each mention, known up to the block, of which it is set
+            here. *Shape:* (n_mentions,)
+        RETURNS (Tuple[List[float], List[int]]): For each mention of the block the logit of the best
+            cluster, and the mention of it that it links to, or -1.
+        """
+        logits, antecedents = [], []
+        n_clusters = partition[: rows.start].max(initial=-1) + 1
+        for i, row in enumerate(block, start=rows.start):
+            row = row[:i]
+            if not self.overlaps:
+                # Mentions are in text order, so an earlier one overlaps if it has not ended.
+                taken = np.unique(partition[:i][spans[:i, 1] >= spans[i, 0]])
+                if len(taken):
+                    row = np.where(np.isin(partition[:i], taken), -np.inf, row)
+            logit, antecedent = best_cluster(row, partition[:i], self.members)
+            if logit > self.min_logit:
+                partition[i] = partition[antecedent]
+            else:
+                antecedent, partition[i] = -1, n_clusters
+                n_clusters += 1
+            logits.append(logit)
+            antecedents.append(antecedent)
+        return logits, antecedents
+
+    def _blocks(self, first, last, mentions, categories, surface=None):
+        """The logits of a block of mentions with every mention up to the block's end."""
+        features = None
+        if self.features is not None:
+            if surface is None:
+                raise ValueError("Features of pairs need the surface of the text, but got none.")
+            n_groups = self.features.n_kinds - 2
+            spans = mentions.cpu().numpy()
+            features = mention_features(surface, spans, n_groups, mentions.device)
+        starts, ends = mentions.unbind(1)
+        queries, keys = self.scorer(rows_at(first, starts), rows_at(last, ends))
+        for rows in split_rows(len(mentions), len(mentions)):
+            block = queries[-1, rows] @ keys[-1, : rows.stop].T
+            chosen = None
+            if self.needs_categories:
+                chosen = torch.from_numpy(categories.block(rows.start, rows.stop)).to(block.device)
+                block = self._add_experts(block, queries[:, rows], keys, chosen)
+            if self.distances is not None:
+                block = block + self.distances(starts[rows], starts[: rows.stop], chosen)
+            if self.features is not None:
+                block = block + self.features(features, rows, chosen)
+            yield rows, block
+
+    def _add_experts(self, block, queries, keys, chosen):
+        """Add each category's expert where pairs of the category are: on the rows and columns
+        that have any."""
+        for expert in range(len(CATEGORIES)):
+            pairs = chosen == expert
+            rows, columns = pairs.any(1).nonzero().squeeze(1), pairs.any(0).nonzero().squeeze(1)
+            if len(rows) == 0:
+                continue
+            own = rows_at(queries[expert], rows) @ rows_at(keys[expert], columns).T
+            place = (rows.unsqueeze(1), columns)
+            block[place] = block[place] + own * pairs[place]
+        return block
+
+
+def best_cluster(logits: np.ndarray, clusters: np.ndarray, members: int) -> tuple[float, int]:
+    """Find the cluster whose highest logits have the highest mean.
+
+    logits (ndarray): Logit with each earlier mention. *Shape:* (n_earlier,)
+    clusters (ndarray): The cluster of each of them, numbered from 0. *Shape:* (n_earlier,)
+    members (int): How many logits of a cluster count; all of them if it has fewer.
+    RETURNS (Tuple[float, int]): The mean, and the mention of the cluster with the highest logit;
+        minus infinity and -1 if there is none.
+    """
+    if len(logits) == 0:
+        return -np.inf, -1
+    order = np.lexsort((-logits, clusters))  # by cluster, and the highest first in each
+    clusters, logits = clusters[order], logits[order]
+    starts = np.searchsorted(clusters, np.arange(clusters[-1] + 1))
+    counted = np.arange(len(clusters)) - starts[clusters] < members
+    sums = np.bincount(clusters[counted], weights=logits[counted])
+    means = sums / np.bincount(clusters[counted])
+    best = int(means.argmax())
+    return float(means[best]), int(order[starts[best]])

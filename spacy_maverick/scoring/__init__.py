@@ -1,0 +1,1 @@
+"""What clusters are worth: metrics, tables, and pages that show the errors."""

@@ -1,0 +1,37 @@
+import pytest
+import spacy
+from spacy.tokens import Doc
+
+from spacy_maverick.doc.sentences import sentence_ends
+from spacy_maverick.errors import MaverickWarning
+
+NLP = spacy.blank("en")
+
+
+def test_boundaries_are_read_from_the_doc():
+    doc = Doc(NLP.vocab, words=list("abcd"), sent_starts=[True, False, True, False])
+    assert sentence_ends([doc])[0].tolist() == [2, 2, 4, 4]
+
+
+def test_without_boundaries_rules_are_asked_once_and_nothing_is_written():
+    docs = [NLP("One ends here. Two too."), NLP("Go! Run!")]
+    with pytest.warns(MaverickWarning, match="sentencizer") as warned:
+        ends = sentence_ends(docs)
+    assert len(warned) == 1
+    assert ends[0].tolist() == [4, 4, 4, 4, 7, 7, 7]
+    assert not any(doc.has_annotation("SENT_START") for doc in docs)
+
+
+def test_sentences_of_a_hook_may_have_gaps():
+    doc = NLP("a b c d")
+    doc.user_hooks["sents"] = lambda doc: iter([doc[1:3]])
+    assert sentence_ends([doc])[0].tolist() == [1, 4, 4, 4]
+
+
+def test_boundaries_that_are_set_in_part_are_enough():
+    doc = Doc(NLP.vocab, words=list("abcd"), sent_starts=[None, None, True, None])
+    assert sentence_ends([doc])[0].tolist() == [2, 2, 4, 4]
+
+
+def test_short_docs_need_no_boundaries():
+    assert [e.tolist() for e in sentence_ends([NLP(""), NLP("Word")])] == [[], [1]]

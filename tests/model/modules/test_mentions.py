@@ -1,0 +1,66 @@
+"""How probable a mention has to be."""
+
+import math
+from itertools import pairwise
+
+import pytest
+import torch
+from documents import ALL
+from tiny_pipelines import CLUSTERERS, make_nlp
+
+from spacy_maverick.model.heads import get_heads
+from spacy_maverick.model.modules.mentions import MentionExtractor
+
+WIDTH, N_WORDS = 12, 40
+
+
+def make_case():
+    torch.manual_seed(1)
+    extractor = MentionExtractor(WIDTH, 10, dropout=0.3).eval()
+    for parameter in extractor.parameters():
+        # Far from the small numbers of a fresh model, so that probabilities go both ways.
+        torch.nn.init.normal_(parameter, std=0.7)
+    first, last = torch.randn(2, N_WORDS, WIDTH)
+    ends = torch.arange(N_WORDS) // 8 * 8 + 8
+    return extractor, (first, last, ends, torch.ones(N_WORDS, dtype=torch.bool))
+
+
+@torch.no_grad()
+def extract(threshold):
+    """The mentions of one random model, whatever its threshold."""
+    weights, inputs = make_case()
+    extractor = MentionExtractor(WIDTH, 10, dropout=0.3, threshold=threshold).eval()
+    extractor.load_state_dict(weights.state_dict())
+    return {tuple(mention) for mention in extractor.extract(*inputs).tolist()}
+
+
+def test_a_lower_threshold_finds_more_and_loses_nothing():
+    found = [extract(threshold) for threshold in (0.9, 0.5, 0.2, 0.01)]
+    for fewer, more in pairwise(found):
+        assert fewer < more
+        assert {start for start, _ in fewer} <= {start for start, _ in more}
+
+
+@torch.no_grad()
+def test_a_threshold_is_a_probability_of_start_and_of_span():
+    extractor, (first, last, ends, _) = make_case()
+    starts = extractor.start_logits(first).sigmoid()
+    spans = torch.tensor([(i, j) for i in range(N_WORDS) for j in range(i, int(ends[i]))])
+    of_spans = extractor._combine(*extractor._halves(first, last), spans).sigmoid()
+    for threshold in (0.3, 0.8):
+        taken = (starts[spans[:, 0]] > threshold) & (of_spans > threshold)
+        assert extract(threshold) == {tuple(span) for span in spans[taken].tolist()}
+
+
+@pytest.mark.parametrize("threshold", [0.0, 1.0, -0.5, 50.0])
+def test_a_threshold_that_is_no_probability_is_told(threshold):
+    with pytest.raises(ValueError, match=f"probability between 0 and 1, got {threshold}"):
+        MentionExtractor(WIDTH, 10, dropout=0.3, threshold=threshold)
+
+
+@pytest.mark.parametrize("clusterer", CLUSTERERS)
+def test_every_architecture_has_the_setting(clusterer):
+    setting = {"components.maverick_coref.model.mention_threshold": 0.2}
+    nlp, _, _ = make_nlp("tok2vec", clusterer, texts=ALL[:1], **setting)
+    extractor = get_heads(nlp.get_pipe("maverick_coref").model).extractor
+    assert extractor.min_logit == pytest.approx(math.log(0.2 / 0.8))
