@@ -71,7 +71,7 @@ def train_epoch(heads: Maverick, optimizer: torch.optim.Optimizer, parts: list[P
     heads.train()
     total = 0.0
     for i in torch.randperm(len(parts)).tolist():
-        (scores,) = heads(parts[i].states, [parts[i].words])
+        (scores,) = heads.score(parts[i].states, [parts[i].words])
         partition = torch.from_numpy(parts[i].words.candidates.partition)[scores.pairs]
         labels = (partition[:, 0] == partition[:, 1]).float()
         loss = torch.nn.functional.binary_cross_entropy_with_logits(scores.links, labels)
@@ -88,7 +88,7 @@ def evaluate(heads: Maverick, parts: list[Part]) -> float:
     heads.eval()
     scores = CorefScores()
     for part in parts:
-        (links,) = heads(part.states, [part.words])
+        (links,) = heads.resolve(part.states, [part.words])
         scores.add(part.clusters, [c.mentions for c in decode(links, singletons=False)])
     return 100 * scores.result()["coref_conll_f"]
 

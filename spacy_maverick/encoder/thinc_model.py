@@ -23,6 +23,7 @@ from thinc.types import Floats3d, Ints1d, Ragged
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 from transformers.utils import ModelOutput
 
+from ..model.resting import RestingShim
 from .pieces import DocPieces
 from .torch_module import EncoderModule, EncoderSettings
 
@@ -98,7 +99,7 @@ def make_model(
     grad_scaler_config (Dict[str, Any]): Settings of Thinc's gradient scaler for mixed precision.
     RETURNS (Model[List[Doc], FullTransformerBatch]): The model.
     """
-    shim = PyTorchShim(
+    shim = RestingShim(
         EncoderModule(settings),
         mixed_precision=mixed_precision,
         grad_scaler=PyTorchGradScaler(**{"enabled": mixed_precision, **grad_scaler_config}),
@@ -167,7 +168,8 @@ def forward(
         return FullTransformerBatch.empty(len(docs)), lambda d_output: docs
     pieces, batches, n_rows = encoder.plan(filled)
     shim = cast(PyTorchShim, model.shims[0])
-    states, backprop_states = shim(ArgsKwargs(args=(batches, n_rows), kwargs={}), is_train)
+    half = is_train and encoder.settings.bfloat16_training
+    states, backprop_states = shim(ArgsKwargs(args=(batches, n_rows, half), kwargs={}), is_train)
     lengths = np.concatenate([doc.lengths for doc in pieces]).clip(min=1).astype("i")
     output = DocTransformerBatch(
         spans=[[doc[:]] if len(doc) else [] for doc in docs],

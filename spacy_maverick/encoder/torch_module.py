@@ -115,6 +115,7 @@ class EncoderModule(torch.nn.Module):
         self.cutting = _make_cutting(settings, transformer, tokenizer)
         self.transformer = transformer.to(get_torch_default_device())
         self.tokenizer = tokenizer
+        self.eval()
 
     def loaded(self) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
         """RETURNS (Tuple[PreTrainedModel, PreTrainedTokenizerFast]): The encoder and its tokenizer.
@@ -175,19 +176,19 @@ class EncoderModule(torch.nn.Module):
         pad_id = self.loaded()[1].pad_token_id
         return 0 if pad_id is None else pad_id
 
-    def forward(self, batches: Sequence[WindowBatch], n_rows: int) -> Tensor:
+    def forward(self, batches: Sequence[WindowBatch], n_rows: int, half: bool = False) -> Tensor:
         """Run the encoder on each batch and keep what was chosen of its output. Outside of training
         no other state outlives its batch, so memory grows with the kept states only. In training
         all batches are part of one graph.
 
         batches (Sequence[WindowBatch]): The batches.
         n_rows (int): The number of states. Rows that no window fills are zeros.
+        half (bool): Whether to compute products in bfloat16.
         RETURNS (Tensor): The states. *Shape:* (n_rows, width)
         """
         transformer, _ = self.loaded()
         device = transformer.device
         states = torch.zeros(n_rows, transformer.config.hidden_size, device=device)
-        half = self.settings.bfloat16_training and self.training
         for batch in batches:
             with torch.autocast(device.type, torch.bfloat16, enabled=half):
                 output = transformer(

@@ -13,8 +13,7 @@ from spacy.attrs import IS_SPACE
 from spacy.pipeline.tok2vec import Tok2VecListener
 from spacy.tokens import Doc
 from spacy_transformers.layers import TransformerListener
-from thinc.api import ArgsKwargs, Model, PyTorchWrapper_v3, torch2xp, xp2torch
-from thinc.shims import PyTorchShim
+from thinc.api import ArgsKwargs, Model, torch2xp, xp2torch
 from thinc.types import Floats2d
 from thinc.util import get_torch_default_device
 
@@ -22,6 +21,7 @@ from ..doc.categories import PronounSource, pronoun_table, word_features
 from ..doc.sentences import sentence_ends
 from ..doc.surface import surface_of
 from .modules.maverick import Candidates, Links, Maverick, Scores, Words
+from .resting import RestingShim
 
 Tok2Vec = Model[list[Doc], list[Floats2d]]
 MaverickInput = tuple[list[Doc], list[Candidates]]
@@ -71,14 +71,15 @@ def maverick_model(
         model. In training it scores the candidates; in prediction it resolves the documents, with
         the candidates' mentions where they are given.
     """
-    heads: Model = PyTorchWrapper_v3(
+    shim = RestingShim(
         torch.nn.Module(),
-        convert_inputs=_convert_inputs,
-        convert_outputs=_convert_outputs,
+        prediction="resolve",
         mixed_precision=mixed_precision,
         serialize_model=_heads_to_bytes,
         deserialize_model=partial(_heads_from_bytes, build),
     )
+    # Name and dimensions are those of Thinc's wrapper, which saved pipelines were made with.
+    heads: Model = Model("pytorch", _forward_heads, shims=[shim], dims={"nI": None, "nO": None})
     # Attributes of a Thinc model are saved and would win over a changed config; arguments are not.
     return Model(
         name,
@@ -111,7 +112,7 @@ def set_heads(model: MaverickModel, heads: Maverick) -> None:
     model (Model): The model of `maverick_model`.
     heads (Maverick): The heads.
     """
-    model.get_ref("heads").shims[0]._model = heads.to(get_torch_default_device())
+    model.get_ref("heads").shims[0]._model = heads.eval().to(get_torch_default_device())
 
 
 def missing_upstream(model: MaverickModel, docs: list[Doc]) -> str | None:
@@ -173,6 +174,21 @@ def _forward(
     return outputs, backprop
 
 
+def _forward_heads(
+    model: Model, inputs: tuple[list[Floats2d], list[Words]], is_train: bool
+) -> tuple[list[Scores] | list[Links], Callable]:
+    tensors, to_states = _convert_inputs(model, inputs, is_train)
+    outputs, backprop_shim = model.shims[0](tensors, is_train)
+    if not is_train:
+        return _links(outputs), backprop_shim
+    scores, to_gradients = _scores(outputs)
+
+    def backprop(d_scores: list[Scores]) -> list[Floats2d]:
+        return to_states(backprop_shim(to_gradients(d_scores)))
+
+    return scores, backprop
+
+
 def _convert_inputs(
     model: Model, inputs: tuple[list[Floats2d], list[Words]], is_train: bool
 ) -> tuple[ArgsKwargs, Callable[[ArgsKwargs], list[Floats2d]]]:
@@ -184,7 +200,7 @@ def _convert_inputs(
     expected = _state_width(cast(Maverick, model.shims[0]._model))
     if flat.shape[1] != expected:
         raise ValueError(WRONG_WIDTH.format(expected=expected, got=flat.shape[1]))
-    tensor = xp2torch(flat, requires_grad=is_train, device=cast(PyTorchShim, model.shims[0]).device)
+    tensor = xp2torch(flat, requires_grad=is_train, device=cast(RestingShim, model.shims[0]).device)
 
     def to_states(gradient: ArgsKwargs) -> list[Floats2d]:
         d_flat = torch2xp(gradient.args[0])
@@ -195,15 +211,18 @@ def _convert_inputs(
     return ArgsKwargs(args=(tensor, documents), kwargs={}), to_states
 
 
-def _convert_outputs(model: Model, inputs_outputs: tuple, is_train: bool):
+def _links(outputs: list[Links]) -> list[Links]:
+    """Turn tensors into numpy's arrays, since they are read on the CPU."""
+    return [
+        Links(*(t.cpu().numpy() for t in (o.mentions, o.antecedents, o.logits))) for o in outputs
+    ]
+
+
+def _scores(
+    outputs: list[Scores],
+) -> tuple[list[Scores], Callable[[list[Scores]], ArgsKwargs]]:
     """Turn tensors into arrays: logits into those of the current device, numbers of words and
-    mentions into numpy's, since they are read on the CPU."""
-    _, outputs = inputs_outputs
-    if not is_train:
-        return [
-            Links(*(t.cpu().numpy() for t in (o.mentions, o.antecedents, o.logits)))
-            for o in outputs
-        ], None
+    mentions into numpy's."""
     arrays = [
         Scores(
             starts=torch2xp(o.starts),
@@ -258,4 +277,4 @@ def _heads_from_bytes(
         # The first line says nothing but that there are others, of which one is enough.
         reason = (str(error).splitlines()[1:] or [str(error)])[0].strip()
         raise ValueError(WEIGHTS_DO_NOT_FIT.format(reason=reason)) from error
-    return heads.to(device)
+    return heads.eval().to(device)

@@ -14,6 +14,7 @@ trained pipeline, and any other folder like it can be named as a source:
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import spacy
@@ -35,6 +36,9 @@ DEFAULT_FOLDER = Path(__file__).parent
 CONFIG, ENCODER, HEADS, META = "config.cfg", "encoder", "heads", "meta.json"
 #: Where a model keeps the config of what was loaded, so that it is saved with the weights.
 BLOCK = "block"
+#: Of several threads that use a model for the first time, one loads it. A pretrained model may load
+#: another one, and a lock of the model's own could not be pickled with it.
+LOADING = RLock()
 
 EXPECTED = (
     "the name of a pretrained model: the folder or package of a pipeline with a maverick_coref, a "
@@ -96,8 +100,9 @@ class PretrainedModel(Model):
 
     def load(self) -> MaverickModel:
         """RETURNS (Model): The model inside, loaded from the source if there is none yet."""
-        if not self.layers:
-            self._fill(*load_pretrained(self.source))
+        with LOADING:
+            if not self.layers:
+                self._fill(*load_pretrained(self.source))
         return self.layers[0]
 
     def get_ref(self, name: str) -> Model:

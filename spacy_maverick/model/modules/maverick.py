@@ -1,3 +1,4 @@
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -119,16 +120,34 @@ class Maverick(nn.Module):
         self.clusterer = clusterer
         self.first_last = first_last
 
-    def forward(self, states: Tensor, documents: list[Words]) -> list:
-        """Score the candidates of each document in training, and resolve it otherwise.
+    def forward(self, states: Tensor, documents: list[Words]) -> list[Scores]:
+        """What torch calls: the same as `score`, in any mode."""
+        return self.score(states, documents)
+
+    def score(self, states: Tensor, documents: list[Words]) -> list[Scores]:
+        """Score the candidates of each document, for training.
 
         states (Tensor): The words of all documents, one after another. *Shape:* (n_words, width)
         documents (List[Words]): The documents.
-        RETURNS (Union[List[Scores], List[Links]]): One answer for each document.
+        RETURNS (List[Scores]): The logits of each document.
         """
-        answer = self._score if self.training else self._resolve
+        return [self._score(*parts) for parts in self._by_document(states, documents)]
+
+    def resolve(self, states: Tensor, documents: list[Words]) -> list[Links]:
+        """Find and link the mentions of each document, or link those that are given.
+
+        states (Tensor): The words of all documents, one after another. *Shape:* (n_words, width)
+        documents (List[Words]): The documents.
+        RETURNS (List[Links]): The mentions and links of each document.
+        """
+        return [self._resolve(*parts) for parts in self._by_document(states, documents)]
+
+    def _by_document(
+        self, states: Tensor, documents: list[Words]
+    ) -> Iterator[tuple[Tensor, Tensor, Words]]:
         by_document = states.split([len(words) for words in documents])
-        return [answer(*self._views(s), w) for s, w in zip(by_document, documents, strict=True)]
+        for of_document, words in zip(by_document, documents, strict=True):
+            yield *self._views(of_document), words
 
     def _views(self, states: Tensor) -> tuple[Tensor, Tensor]:
         if not self.first_last:

@@ -123,7 +123,7 @@ def expected_scorer(name, heads, states, features, mentions):
 def test_predictions_are_those_of_the_equations(case):
     name, heads, states, words = case
     with torch.no_grad():
-        (links,) = heads(states, [words])
+        (links,) = heads.resolve(states, [words])
         first, last = states.chunk(2, dim=1)
         _, _, mentions = literal.extract_mentions(heads.extractor, first, last, SENTENCES)
         assert links.mentions.tolist() == [list(mention) for mention in mentions]
@@ -143,7 +143,7 @@ def test_training_scores_are_those_of_the_equations(case):
     partition = [0, 1, 0, 2, 1, 0, 3, 2]
     starts = sorted({start for start, _ in mentions})
     words.candidates = Candidates(np.array(mentions), np.array(starts), np.array(partition))
-    (scores,) = heads.train()(states, [words])
+    (scores,) = heads.train().score(states, [words])
     first, last = states.chunk(2, dim=1)
     for i, logit in enumerate(scores.starts):
         expected = literal.fully_connected(heads.extractor.start_classifier, first[i])
@@ -180,7 +180,7 @@ def test_own_mentions_are_compared_like_true_ones(case):
     words.candidates = Candidates(mentions, starts, partition)
     heads.train().own_mentions = True
     torch.manual_seed(0)
-    (scores,) = heads(states, [words])
+    (scores,) = heads.score(states, [words])
     numbers = np.unique(scores.pairs.numpy())
     assert numbers.max() == 2 * len(mentions) - 1  # as many as there are true ones
     torch.manual_seed(0)
@@ -201,7 +201,7 @@ def test_own_mentions_are_compared_like_true_ones(case):
         np.array([renumbered.index(clusters[i]) for i in order]),
     )
     heads.own_mentions = False
-    (expected,) = heads(states, [words])
+    (expected,) = heads.score(states, [words])
     torch.testing.assert_close(scores.links, expected.links)
     assert scores.pairs.tolist() == [[order[i], order[j]] for i, j in expected.pairs.tolist()]
 
@@ -217,7 +217,7 @@ def test_blocks_change_nothing(case, monkeypatch):
     def run():
         heads.zero_grad()
         inputs = states.clone().requires_grad_()
-        (scores,) = heads(inputs, [words])
+        (scores,) = heads.score(inputs, [words])
         (scores.starts.sum() + scores.ends.sum() + scores.links.square().sum()).backward()
         gradients = [p.grad for p in heads.parameters()]
         return [scores.ends, scores.links, inputs.grad, *gradients]
@@ -241,7 +241,7 @@ def test_gradients_of_a_batch_are_the_sum_of_its_documents(case):
     def gradients(documents):
         heads.zero_grad()
         rows = torch.cat([states[: len(document)] for document in documents])
-        for scores in heads(rows, documents):
+        for scores in heads.score(rows, documents):
             (scores.starts.sum() + scores.ends.sum() + scores.links.square().sum()).backward(
                 retain_graph=True
             )
@@ -265,9 +265,9 @@ def test_mixed_precision_meets_in_full(case):
     heads.float()
     words.candidates = Candidates(np.array([(i, i) for i in range(6)]))
     with torch.no_grad():
-        (expected,) = heads(states.float(), [words])
+        (expected,) = heads.resolve(states.float(), [words])
         with HalfProducts():
-            (found,) = heads(states.float(), [words])
+            (found,) = heads.resolve(states.float(), [words])
     torch.testing.assert_close(found.logits, expected.logits, atol=0.05, rtol=0.05)
 
 
@@ -278,5 +278,5 @@ def test_clusters_longer_than_the_position_table(case):
     heads.clusterer.classifier_output.bias.data += 1000  # one cluster for all
     words.candidates = Candidates(np.array([(i, i) for i in range(20)]))
     with torch.no_grad():
-        (links,) = heads(states, [words])
+        (links,) = heads.resolve(states, [words])
     assert links.antecedents.tolist() == list(range(-1, 19))
