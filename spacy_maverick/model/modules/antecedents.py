@@ -210,10 +210,11 @@ class AntecedentClusterer(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Find the best antecedent of each mention.
 
-        mention_logits (Optional[Tensor]): How sure each mention is one. *Shape:* (n_mentions,)
+        mention_logits (Optional[Tensor]): How sure each mention is one. It counts in the choice
+            alone, not in the logit of what is chosen. *Shape:* (n_mentions,)
         surface (Optional[Surface]): What features of pairs are told from.
         RETURNS (Tuple[Tensor, Tensor]): For each mention the antecedent that it joins, or -1, and
-            the logit of the best one. *Shape:* (n_mentions,) both
+            the logit of the best link. *Shape:* (n_mentions,) both
         """
         links, best = [], []
         partition = np.zeros(len(mentions), dtype=np.int64)
@@ -222,34 +223,45 @@ class AntecedentClusterer(nn.Module):
             # Beyond some point a mention is no surer for being one.
             sureness = self.mention_weight * mention_logits.clamp(-MAX_SURENESS, MAX_SURENESS)
         spans = mentions.cpu().numpy()
-        for rows, block in self._blocks(first, last, mentions, categories, surface):
+        for rows, pairs in self._blocks(first, last, mentions, categories, surface):
+            block = pairs
             if sureness is not None:
-                block = block + sureness[rows].unsqueeze(1) + 0.5 * sureness[: rows.stop]
+                block = pairs + sureness[rows].unsqueeze(1) + 0.5 * sureness[: rows.stop]
             if self.members > 1 or not self.overlaps:
-                logits, antecedents = self._join(block.cpu().numpy(), rows, spans, partition)
+                array = pairs.cpu().numpy()
+                chosen_by = array if block is pairs else block.cpu().numpy()
+                logits, antecedents = self._join(array, chosen_by, rows, spans, partition)
                 links.append(mentions.new_tensor(antecedents))
                 best.append(first.new_tensor(logits))
                 continue
             earlier = torch.ones_like(block, dtype=torch.bool).tril(rows.start - 1)
             logits, antecedents = block.masked_fill(~earlier, -torch.inf).max(dim=1)
             links.append(antecedents.masked_fill(logits <= self.min_logit, -1))
-            best.append(logits)
+            chosen = pairs.gather(1, antecedents.unsqueeze(1)).squeeze(1)
+            best.append(chosen.masked_fill(logits == -torch.inf, -torch.inf))
         if not links:
             return mentions.new_zeros(0), first.new_zeros(0)
         return torch.cat(links), torch.cat(best).float()
 
     def _join(
-        self, block: np.ndarray, rows: slice, spans: np.ndarray, partition: np.ndarray
+        self,
+        pairs: np.ndarray,
+        block: np.ndarray,
+        rows: slice,
+        spans: np.ndarray,
+        partition: np.ndarray,
     ) -> tuple[list[float], list[int]]:
         """Put the mentions of a block into clusters, one after another.
 
-        block (ndarray): Logits with all mentions up to the block's end. *Shape:* (n_rows, n_before)
+        pairs (ndarray): Logits of pairs with all mentions up to the block's end.
+            *Shape:* (n_rows, n_before)
+        block (ndarray): What is chosen by: the same, or more. *Shape:* (n_rows, n_before)
         rows (slice): The mentions of the block.
         spans (ndarray): First and last word of each mention. *Shape:* (n_mentions, 2)
         partition (ndarray): The cluster of each mention, known up to the block, of which it is set
             here. *Shape:* (n_mentions,)
         RETURNS (Tuple[List[float], List[int]]): For each mention of the block the logit of the best
-            cluster, and the mention of it that it links to, or -1.
+            cluster, by pairs alone, and the mention of it that it links to, or -1.
         """
         logits, antecedents = [], []
         n_clusters = partition[: rows.start].max(initial=-1) + 1
@@ -261,12 +273,16 @@ class AntecedentClusterer(nn.Module):
                 if len(taken):
                     row = np.where(np.isin(partition[:i], taken), -np.inf, row)
             logit, antecedent = best_cluster(row, partition[:i], self.members)
+            logits.append(logit)
+            if block is not pairs and logit > -np.inf:
+                asked = np.flatnonzero(partition[:i] == partition[antecedent])
+                asked = asked[np.argsort(-row[asked], kind="stable")[: self.members]]
+                logits[-1] = float(pairs[i - rows.start, asked].mean())
             if logit > self.min_logit:
                 partition[i] = partition[antecedent]
             else:
                 antecedent, partition[i] = -1, n_clusters
                 n_clusters += 1
-            logits.append(logit)
             antecedents.append(antecedent)
         return logits, antecedents
 

@@ -99,6 +99,27 @@ def test_how_sure_mentions_are_may_count():
     assert found != link(make_clusterer())[0]
 
 
+@pytest.mark.parametrize("members", [1, 3])
+def test_logits_are_those_of_links_however_sure_mentions_are(members):
+    """How sure mentions are counts in the choice, not in what is said of the chosen."""
+    states, mentions = make_mentions(40)
+    with torch.no_grad():
+        ((_, block),) = make_clusterer()._blocks(states, states, mentions, None)
+    sure = 0.8 * SURENESS.clamp(-3, 3)
+    chosen_by = block + sure.unsqueeze(1) + 0.5 * sure
+    found, logits = link(make_clusterer(mention_weight=0.8, members=members))
+    cluster_of: list[int] = []
+    for i, antecedent in enumerate(found):
+        cluster_of.append(cluster_of[antecedent] if antecedent >= 0 else i)
+        if antecedent < 0:
+            continue
+        others = [j for j in range(i) if cluster_of[j] == cluster_of[i]]
+        asked = sorted(others, key=lambda j: -chosen_by[i, j])[:members]
+        assert logits[i] == pytest.approx(float(block[i, asked].mean()), abs=1e-4)
+    assert sum(antecedent >= 0 for antecedent in found) > 10
+    assert logits[0] == -np.inf
+
+
 def test_settings_that_make_no_sense_are_told():
     with pytest.raises(ValueError, match="link_threshold to be a probability"):
         make_clusterer(threshold=1.5)
