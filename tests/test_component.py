@@ -91,6 +91,25 @@ def test_given_mentions_and_singletons(trained, tmp_path):
     assert all(0 <= s <= 1 for g in doc.spans.values() for s in g.attrs.get("scores", []))
 
 
+def test_given_mentions_are_certain(nlp, tmp_path):
+    """However little the model takes them for mentions, the link alone decides."""
+    nlp.to_disk(tmp_path)
+
+    def run(weight):
+        block = {"mention_weight": weight}
+        config = {"components": {NAME: {"mentions_key": "given", "model": block}}}
+        given = spacy.load(tmp_path, config=config)
+        bias = given.get_pipe(NAME).model.get_ref("heads").shims[0]._model.extractor
+        bias.start_classifier.output.bias.data -= 100
+        doc = make_doc(LOVELACE, given.vocab, gold=False)
+        doc.spans["given"] = [doc[8:9], doc[0:2], doc[3:5]]
+        given(doc)
+        return get_clusters(doc), doc.spans["coref_clusters_1"].attrs["scores"]
+
+    assert run(0.9) == run(0.0)
+    assert run(0.9)[0] == [[(0, 2), (8, 9)]]
+
+
 @pytest.mark.parametrize("key", ["ents", "noun_chunks"])
 def test_given_entities_and_noun_chunks(nlp, key):
     component = nlp.get_pipe(NAME)

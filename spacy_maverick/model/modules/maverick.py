@@ -88,7 +88,8 @@ class Links:
 
     mentions (Ints2d): First and last word of each mention, in text order. *Shape:* (n_mentions, 2)
     antecedents (Ints1d): The earlier mention that each one joins, or -1. *Shape:* (n_mentions,)
-    logits (Floats1d): Logit of the best link, followed or not. *Shape:* (n_mentions,)
+    logits (Floats1d): Logit of the best link, followed or not, whether or not its mentions are
+        mentions. *Shape:* (n_mentions,)
     """
 
     mentions: Any
@@ -200,7 +201,8 @@ class Maverick(nn.Module):
         if not isinstance(self.clusterer, AntecedentClusterer):
             return Links(mentions, *self.clusterer.link(first, last, mentions, categories))
         sureness = None
-        if self.clusterer.mention_weight:
+        # What is given is a mention, whatever the extractor thinks: the link alone is asked.
+        if self.clusterer.mention_weight and words.candidates.mentions is None:
             sureness = self.extractor.mention_logits(first, last, mentions)
         links = self.clusterer.link(first, last, mentions, categories, sureness, words.surface)
         return Links(mentions, *links)
