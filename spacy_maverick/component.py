@@ -10,6 +10,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example, validate_examples, validate_get_examples
 from thinc.api import Optimizer, set_dropout_rate
 
+from .doc.batches import batches_by_words
 from .doc.clusters import (
     DEFAULT_PREFIX,
     GoldClusters,
@@ -30,6 +31,7 @@ from .scoring.scorer import score_coref
 
 #: The model in this package.
 DEFAULT_MODEL = {"@architectures": "spacy-maverick.Pretrained.v1", "name": None}
+BATCH_WORDS = 10_000
 
 NOT_RUN = (
     "Component '{name}' gets the states of words from '{upstream}', which has not run on this Doc. "
@@ -64,6 +66,7 @@ SCORE_WEIGHTS = {name: 1.0 if name == "coref_conll_f" else None for name in SCOR
         "mentions_key": None,
         "given_cluster_prefix": None,
         "span_cluster_prefix": DEFAULT_PREFIX,
+        "batch_words": BATCH_WORDS,
         "scorer": {"@scorers": "spacy-maverick.coref_scorer.v1"},
     },
     default_score_weights=SCORE_WEIGHTS,
@@ -76,18 +79,12 @@ def make_maverick_coref(
     mentions_key: str | None,
     given_cluster_prefix: str | None,
     span_cluster_prefix: str,
+    batch_words: int,
     scorer: Callable | None,
 ) -> "MaverickCoref":
     """Make a component that resolves coreference.
 
-    model (Model): A Maverick model, of any clusterer.
-    singletons (bool): Whether to keep clusters of one mention.
-    mentions_key (Optional[str]): Cluster these spans and look for no others: "ents", "noun_chunks",
-        or a key of `doc.spans`.
-    given_cluster_prefix (Optional[str]): Start from the clusters that `doc.spans` has under this
-        prefix, and let mentions join them.
-    span_cluster_prefix (str): What stands before the number in the keys of `doc.spans`.
-    scorer (Optional[Callable]): The scoring method.
+    The settings are those of `MaverickCoref`.
     """
     return MaverickCoref(
         nlp,
@@ -97,6 +94,7 @@ def make_maverick_coref(
         mentions_key=mentions_key,
         given_cluster_prefix=given_cluster_prefix,
         span_cluster_prefix=span_cluster_prefix,
+        batch_words=batch_words,
         scorer=scorer,
     )
 
@@ -114,6 +112,7 @@ class MaverickCoref(TrainablePipe):
         mentions_key: str | None = None,
         given_cluster_prefix: str | None = None,
         span_cluster_prefix: str = DEFAULT_PREFIX,
+        batch_words: int = BATCH_WORDS,
         scorer: Callable | None = score_coref,
     ) -> None:
         """Initialize the component.
@@ -127,6 +126,8 @@ class MaverickCoref(TrainablePipe):
         given_cluster_prefix (Optional[str]): Start from the clusters that `doc.spans` has under
             this prefix, and let mentions join them.
         span_cluster_prefix (str): What stands before the number in the keys of `doc.spans`.
+        batch_words (int): How many words are resolved together at most, whatever the size of the
+            batches that come in. A longer document is resolved by itself.
         scorer (Optional[Callable]): The scoring method.
         """
         register_extensions()
@@ -139,6 +140,7 @@ class MaverickCoref(TrainablePipe):
             "mentions_key": mentions_key,
             "given_cluster_prefix": given_cluster_prefix,
             "span_cluster_prefix": span_cluster_prefix,
+            "batch_words": batch_words,
         }
 
     def predict(self, docs: Iterable[Doc]) -> list[list[Cluster]]:
@@ -149,13 +151,23 @@ class MaverickCoref(TrainablePipe):
         """
         docs = list(docs)
         self._check_initialized()
-        if not any(len(doc) for doc in docs):
-            # There is nothing to encode, and encoders differ in whether they take that.
-            return [[] for _ in docs]
         upstream = missing_upstream(self.model, docs)
         if upstream is not None:
             raise ValueError(NOT_RUN.format(name=self.name, upstream=upstream))
-        candidates = [Candidates(mentions=self._given_mentions(doc)) for doc in docs]
+        ends = iter(self._sentence_ends(docs))
+        clusters: list[list[Cluster]] = []
+        for batch in batches_by_words(docs, self.cfg["batch_words"]):
+            clusters += self._resolve(batch, [next(ends) for _ in batch])
+        return clusters
+
+    def _resolve(self, docs: list[Doc], ends: list[np.ndarray]) -> list[list[Cluster]]:
+        if not any(len(doc) for doc in docs):
+            # There is nothing to encode, and encoders differ in whether they take that.
+            return [[] for _ in docs]
+        candidates = [
+            Candidates(mentions=self._given_mentions(doc), sentence_ends=doc_ends)
+            for doc, doc_ends in zip(docs, ends, strict=True)
+        ]
         links = self.model.predict((docs, candidates))
         return [
             decode(answer, singletons=self.cfg["singletons"], given=self._given_clusters(doc))
@@ -209,8 +221,9 @@ class MaverickCoref(TrainablePipe):
                     gold.partition,
                     unknown=np.array(sorted(gold.unknown_spans), dtype=np.int64).reshape(-1, 2),
                     complete=gold.questions is None,
+                    sentence_ends=doc_ends,
                 )
-                for gold in golds
+                for gold, doc_ends in zip(golds, self._sentence_ends(docs), strict=True)
             ]
             scores, backprop = self.model.begin_update((docs, candidates))
             parts, d_scores = coref_loss(golds, scores)
@@ -274,46 +287,31 @@ class MaverickCoref(TrainablePipe):
     # to `spacy.load(…, config=…)`, without a word.
 
     def to_disk(self, path: Any, *, exclude: Iterable[str] = ()) -> None:
-        """Save the weights to disk.
-
-        path (Union[str, Path]): The component's folder.
-        exclude (Iterable[str]): Names of fields to leave out.
-        """
+        """Save the weights to disk, as any component of spaCy."""
         super().to_disk(path, exclude=[*exclude, "cfg"])
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Save the weights to bytes.
-
-        exclude (Iterable[str]): Names of fields to leave out.
-        RETURNS (bytes): The weights.
-        """
+        """Save the weights to bytes, as any component of spaCy."""
         return super().to_bytes(exclude=[*exclude, "cfg"])
 
     def from_disk(self, path: Any, *, exclude: Iterable[str] = ()) -> "MaverickCoref":
-        """Load the weights from disk.
-
-        path (Union[str, Path]): The component's folder.
-        exclude (Iterable[str]): Names of fields to leave out.
-        RETURNS (MaverickCoref): The component.
-        """
+        """Load the weights from disk, as any component of spaCy."""
         return super().from_disk(path, exclude=[*exclude, "cfg"])
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "MaverickCoref":
-        """Load the weights from bytes.
-
-        bytes_data (bytes): What `to_bytes` gave.
-        exclude (Iterable[str]): Names of fields to leave out.
-        RETURNS (MaverickCoref): The component.
-        """
+        """Load the weights from bytes, as any component of spaCy."""
         return super().from_bytes(bytes_data, exclude=[*exclude, "cfg"])
 
     def _check_initialized(self) -> None:
         if not is_initialized(self.model):
             raise ValueError(Errors.E109.format(name=self.name))
 
+    def _sentence_ends(self, docs: Iterable[Doc]) -> list[np.ndarray]:
+        return sentence_ends(docs)
+
     def _golds(self, examples: Iterable[Example]) -> list[GoldClusters]:
         examples = list(examples)
-        ends = sentence_ends(example.predicted for example in examples)
+        ends = self._sentence_ends(example.predicted for example in examples)
         prefix = self.cfg["span_cluster_prefix"]
         return [
             align_clusters(example.predicted, example.reference, doc_ends, prefix)

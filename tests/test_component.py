@@ -80,6 +80,30 @@ def test_batches_change_nothing(trained):
     assert one_by_one == clusters_of(nlp)
 
 
+@pytest.mark.parametrize("batch_words", [1, 30, 60])
+def test_large_batches_are_subdivided(nlp, batch_words):
+    component = nlp.get_pipe(NAME)
+    texts = ["\n", *ALL, ALL[0]]
+    docs = [make_doc(text, nlp.vocab, gold=False) for text in texts]
+    whole = component.predict(docs)
+    sizes = []
+    predict = component.model._func
+
+    def watch(model, inputs, is_train):
+        sizes.append([len(doc) for doc in inputs[0]])
+        return predict(model, inputs, is_train)
+
+    component.model._func = watch
+    before, component.cfg["batch_words"] = component.cfg["batch_words"], batch_words
+    try:
+        found = component.predict(docs)
+    finally:
+        component.model._func, component.cfg["batch_words"] = predict, before
+    assert [[c.mentions for c in of] for of in found] == [[c.mentions for c in of] for of in whole]
+    assert len(sizes) > 1
+    assert all(len(size) == 1 or sum(size) <= batch_words for size in sizes)
+
+
 def test_given_mentions_and_singletons(trained, tmp_path):
     nlp, _, _ = trained
     nlp.to_disk(tmp_path)

@@ -161,7 +161,8 @@ def _forward(
     states, backprop_states = model.get_ref("tok2vec")(docs, is_train)
     documents = []
     tables = {doc.lang_: pronoun_table(doc.lang_) for doc in docs}
-    for doc, ends, given in zip(docs, sentence_ends(docs), candidates, strict=True):
+    for doc, given in zip(docs, candidates, strict=True):
+        ends = sentence_ends([doc])[0] if given.sentence_ends is None else given.sentence_ends
         is_word = doc.to_array(IS_SPACE).reshape(-1) == 0
         features = pronouns and word_features(doc, pronouns, tables[doc.lang_])
         face = surface_of(doc, pronoun_table(surface), ends) if surface else None

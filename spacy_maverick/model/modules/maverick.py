@@ -30,6 +30,8 @@ class Candidates:
     unknown (Optional[ndarray]): First and last word of spans of which nobody knows whether they are
         mentions, so that none is trained on as a mistake. *Shape:* (n_unknown, 2)
     complete (bool): Whether all other spans are known to be no mentions.
+    sentence_ends (Optional[ndarray]): Where the search for each word's mentions ends, exclusive.
+        *Shape:* (n_words,)
     """
 
     mentions: np.ndarray | None = None
@@ -37,6 +39,7 @@ class Candidates:
     partition: np.ndarray | None = None
     unknown: np.ndarray | None = None
     complete: bool = True
+    sentence_ends: np.ndarray | None = None
 
 
 @dataclass
