@@ -20,7 +20,7 @@ from .doc.clusters import (
     set_clusters,
 )
 from .doc.extensions import register_extensions
-from .doc.sentences import sentence_ends
+from .doc.sentences import MAX_SENTENCE, sentence_ends
 from .errors import MaverickWarning
 from .model.decoding import Cluster, decode
 from .model.heads import MaverickModel, is_initialized, missing_upstream
@@ -66,6 +66,7 @@ SCORE_WEIGHTS = {name: 1.0 if name == "coref_conll_f" else None for name in SCOR
         "mentions_key": None,
         "given_cluster_prefix": None,
         "span_cluster_prefix": DEFAULT_PREFIX,
+        "max_sentence": MAX_SENTENCE,
         "batch_words": BATCH_WORDS,
         "scorer": {"@scorers": "spacy-maverick.coref_scorer.v1"},
     },
@@ -79,6 +80,7 @@ def make_maverick_coref(
     mentions_key: str | None,
     given_cluster_prefix: str | None,
     span_cluster_prefix: str,
+    max_sentence: int,
     batch_words: int,
     scorer: Callable | None,
 ) -> "MaverickCoref":
@@ -94,6 +96,7 @@ def make_maverick_coref(
         mentions_key=mentions_key,
         given_cluster_prefix=given_cluster_prefix,
         span_cluster_prefix=span_cluster_prefix,
+        max_sentence=max_sentence,
         batch_words=batch_words,
         scorer=scorer,
     )
@@ -112,6 +115,7 @@ class MaverickCoref(TrainablePipe):
         mentions_key: str | None = None,
         given_cluster_prefix: str | None = None,
         span_cluster_prefix: str = DEFAULT_PREFIX,
+        max_sentence: int = MAX_SENTENCE,
         batch_words: int = BATCH_WORDS,
         scorer: Callable | None = score_coref,
     ) -> None:
@@ -126,6 +130,8 @@ class MaverickCoref(TrainablePipe):
         given_cluster_prefix (Optional[str]): Start from the clusters that `doc.spans` has under
             this prefix, and let mentions join them.
         span_cluster_prefix (str): What stands before the number in the keys of `doc.spans`.
+        max_sentence (int): The most words of a sentence that is searched for mentions as a whole. A
+            longer one is cut at line breaks, pauses or anywhere; the Doc keeps its sentences.
         batch_words (int): How many words are resolved together at most, whatever the size of the
             batches that come in. A longer document is resolved by itself.
         scorer (Optional[Callable]): The scoring method.
@@ -140,6 +146,7 @@ class MaverickCoref(TrainablePipe):
             "mentions_key": mentions_key,
             "given_cluster_prefix": given_cluster_prefix,
             "span_cluster_prefix": span_cluster_prefix,
+            "max_sentence": max_sentence,
             "batch_words": batch_words,
         }
 
@@ -307,7 +314,7 @@ class MaverickCoref(TrainablePipe):
             raise ValueError(Errors.E109.format(name=self.name))
 
     def _sentence_ends(self, docs: Iterable[Doc]) -> list[np.ndarray]:
-        return sentence_ends(docs)
+        return sentence_ends(docs, self.cfg["max_sentence"])
 
     def _golds(self, examples: Iterable[Example]) -> list[GoldClusters]:
         examples = list(examples)

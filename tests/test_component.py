@@ -199,6 +199,35 @@ def test_no_mention_crosses_a_sentence(nlp):
             )
 
 
+@pytest.mark.parametrize("max_sentence", [3, 5])
+def test_training_and_prediction_cut_sentences_alike(nlp, max_sentence):
+    component = nlp.get_pipe(NAME)
+    before, component.cfg["max_sentence"] = component.cfg["max_sentence"], max_sentence
+    seen = []
+    forward = component.model._func
+
+    def watch(model, inputs, is_train):
+        seen.append([given.sentence_ends.tolist() for given in inputs[1]])
+        outputs, backprop = forward(model, inputs, is_train)
+        if is_train:
+            spans = outputs[0].spans
+            assert all(last - first < max_sentence for first, last in spans.tolist())
+        return outputs, backprop
+
+    component.model._func = watch
+    try:
+        doc = make_doc(COMPANY, nlp.vocab, gold=False)
+        found = component.predict([doc])
+        component.update(make_examples(nlp.vocab, [COMPANY]))
+    finally:
+        component.model._func, component.cfg["max_sentence"] = forward, before
+    assert seen[0] == seen[1]
+    mentions = [mention for cluster in found[0] for mention in cluster.mentions]
+    assert mentions
+    assert all(end - start <= max_sentence for start, end in mentions)
+    assert len(list(doc.sents)) == 3
+
+
 def test_predict_changes_nothing(nlp):
     doc = make_doc(COMPANY, nlp.vocab, gold=False)
     doc.spans["mine"] = [doc[0:1]]

@@ -2,6 +2,7 @@ import warnings
 from collections.abc import Iterable
 
 import numpy as np
+from spacy.attrs import IS_SPACE
 from spacy.pipeline import Sentencizer
 from spacy.tokens import Doc
 
@@ -13,13 +14,22 @@ NO_SENTENCES = (
     "Add a component that sets them before maverick_coref, for example "
     'nlp.add_pipe("sentencizer", before="maverick_coref").'
 )
+#: Words of the longest sentence that is searched as a whole. Real sentences have fewer; more come
+#: of lists, tables and text without full stops.
+MAX_SENTENCE = 300
+#: After these a sentence that is too long is best cut, if it has no line breaks.
+PAUSES = frozenset(";:,-–—")
 
 
-def sentence_ends(docs: Iterable[Doc]) -> list[np.ndarray]:
-    """Find where the sentence of each word ends. Documents are not changed; those without sentence
-    boundaries are split by rule, with one warning.
+def sentence_ends(docs: Iterable[Doc], longest: int = MAX_SENTENCE) -> list[np.ndarray]:
+    """Find where the sentence of each word ends, as far as mentions are looked for. Documents are
+    not changed; those without sentence boundaries are split by rule, with one warning.
+
+    No mention crosses a blank line. A sentence longer than a bound is cut: after its last line
+    break within the bound; or else after its last ; : , or dash; or else anywhere.
 
     docs (Iterable[Doc]): The documents.
+    longest (int): The bound, in words.
     RETURNS (List[ndarray]): For each word, the position after its sentence's last word.
         *Shape:* (n_words,) each
     """
@@ -32,8 +42,49 @@ def sentence_ends(docs: Iterable[Doc]) -> list[np.ndarray]:
         else:
             missing = True
             starts = np.flatnonzero(Sentencizer().predict([doc])[0]).tolist()
-        lengths = np.diff([*starts, len(doc)])
+        lengths = np.diff([*_cut(doc, starts, longest), len(doc)])
         ends.append(np.repeat(np.cumsum(lengths), lengths))
     if missing:
         warnings.warn(NO_SENTENCES, MaverickWarning, stacklevel=1)
     return ends
+
+
+def _cut(doc: Doc, starts: list[int], longest: int) -> list[int]:
+    """Add starts after blank lines and within sentences that are too long."""
+    if not len(doc):
+        return starts
+    breaks = _newlines(doc)
+    borders = sorted({*starts, *(after for after, newlines in breaks if newlines > 1)})
+    borders = [border for border in borders if border < len(doc)]
+    lengths = np.diff([*borders, len(doc)])
+    if lengths.max() <= longest:
+        return borders
+    pauses = [token.i + 1 for token in doc if token.text in PAUSES]
+    places = (np.array([after for after, _ in breaks]), np.array(pauses))
+    cut = []
+    for start, length in zip(borders, lengths.tolist(), strict=True):
+        cut.append(start)
+        while start + length - cut[-1] > longest:
+            cut.append(_best_place(cut[-1], cut[-1] + longest, places))
+    return cut
+
+
+def _newlines(doc: Doc) -> list[tuple[int, int]]:
+    """RETURNS (List[Tuple[int, int]]): The end of each run of white space that has line breaks, and
+    their number."""
+    found: list[tuple[int, int]] = []
+    for i in np.flatnonzero(doc.to_array(IS_SPACE).reshape(-1)).tolist():
+        newlines = doc[i].text.count("\n")
+        if found and found[-1][0] == i:
+            newlines += found.pop()[1]
+        found.append((i + 1, newlines))
+    return [(after, newlines) for after, newlines in found if newlines]
+
+
+def _best_place(start: int, end: int, places: Iterable[np.ndarray]) -> int:
+    """The last place of the best kind after the start and up to the end."""
+    for kind in places:
+        number = int(np.searchsorted(kind, end, side="right")) - 1
+        if number >= 0 and kind[number] > start:
+            return int(kind[number])
+    return end

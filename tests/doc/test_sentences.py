@@ -35,3 +35,41 @@ def test_boundaries_that_are_set_in_part_are_enough():
 
 def test_short_docs_need_no_boundaries():
     assert [e.tolist() for e in sentence_ends([NLP(""), NLP("Word")])] == [[], [1]]
+
+
+def one_sentence(words):
+    return Doc(NLP.vocab, words=words, sent_starts=[1, *[-1] * (len(words) - 1)])
+
+
+@pytest.mark.parametrize(
+    ("words", "ends"),
+    [
+        ("a b \n c , d e f g", [3, 5, 9]),
+        ("a b , c ; d e f g", [3, 5, 9]),
+        ("a b c d e f g h i", [4, 8, 9]),
+        ("a b c d", [4]),
+        ("a – b c d", [2, 5]),
+    ],
+)
+def test_sentences_without_end_are_cut_at_the_best_place(words, ends):
+    doc = one_sentence(words.split(" "))
+    found = sentence_ends([doc], 4)[0]
+    assert sorted(set(found.tolist())) == ends
+    assert all(end > i for i, end in enumerate(found))
+    assert len(list(doc.sents)) == 1
+    # The default is for sentences of hundreds of words.
+    assert set(sentence_ends([doc])[0].tolist()) == {len(doc)}
+
+
+@pytest.mark.parametrize("space", [["\n\n"], ["\n", "\n"], ["\n \n"], ["\n", " ", "\n "]])
+def test_a_blank_line_ends_a_sentence(space):
+    doc = one_sentence(["a", "b", *space, "c", "d"])
+    end = 2 + len(space)
+    assert sentence_ends([doc])[0].tolist() == [end] * end + [end + 2] * 2
+    assert len(list(doc.sents)) == 1
+    last = one_sentence(["a", *space])
+    assert set(sentence_ends([last])[0].tolist()) == {len(last)}
+
+
+def test_one_line_break_ends_nothing():
+    assert set(sentence_ends([one_sentence(["a", "\n", "b"])])[0].tolist()) == {3}

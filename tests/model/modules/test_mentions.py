@@ -9,6 +9,7 @@ from documents import ALL
 from tiny_pipelines import CLUSTERERS, make_nlp
 
 from spacy_maverick.model.heads import get_heads
+from spacy_maverick.model.modules import layers
 from spacy_maverick.model.modules.mentions import MentionExtractor
 
 WIDTH, N_WORDS = 12, 40
@@ -64,3 +65,23 @@ def test_every_architecture_has_the_setting(clusterer):
     nlp, _, _ = make_nlp("tok2vec", clusterer, texts=ALL[:1], **setting)
     extractor = get_heads(nlp.get_pipe("maverick_coref").model).extractor
     assert extractor.min_logit == pytest.approx(math.log(0.2 / 0.8))
+
+
+def test_mentions_are_bounded_even_if_every_span_is_one(monkeypatch):
+    """Weights that find a mention everywhere find the most probable ones, however the search
+    is cut into blocks."""
+    torch.manual_seed(0)
+    extractor = MentionExtractor(WIDTH, 10, dropout=0.0).eval()
+    torch.nn.init.constant_(extractor.start_classifier.output.bias, 100.0)
+    torch.nn.init.constant_(extractor.span_classifier.output.bias, 100.0)
+    states = torch.randn(50, WIDTH)
+    ends, is_word = torch.full((50,), 50), torch.ones(50, dtype=torch.bool)
+    with torch.no_grad():
+        found = extractor.extract(states, states, ends, is_word)
+        spans = torch.tensor([(i, j) for i in range(50) for j in range(i, 50)])
+        logits = extractor.span_logits(states, states, spans)
+        best = spans[logits.topk(1000).indices.sort().values]
+        path = "spacy_maverick.model.modules.mentions.split_rows"
+        monkeypatch.setattr(path, lambda n, size, budget=0: layers.split_rows(n, size, 3 * size))
+        in_blocks = extractor.extract(states, states, ends, is_word)
+    assert found.tolist() == in_blocks.tolist() == best.tolist()
