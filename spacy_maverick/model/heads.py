@@ -20,6 +20,7 @@ from thinc.util import get_torch_default_device
 from ..doc.categories import PronounSource, pronoun_table, word_features
 from ..doc.sentences import sentence_ends
 from ..doc.surface import surface_of
+from .finite import check_finite
 from .modules.maverick import Candidates, Links, Maverick, Scores, Words
 from .resting import RestingShim
 
@@ -159,6 +160,8 @@ def _forward(
 ) -> tuple[list[Scores] | list[Links], Callable]:
     docs, candidates = inputs
     states, backprop_states = model.get_ref("tok2vec")(docs, is_train)
+    if not is_train:
+        check_finite(states, get_heads(model), model.get_ref("tok2vec"))
     documents = []
     tables = {doc.lang_: pronoun_table(doc.lang_) for doc in docs}
     for doc, given in zip(docs, candidates, strict=True):
