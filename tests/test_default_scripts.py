@@ -10,6 +10,8 @@ from spacy.tokens import DocBin
 from tiny_encoders import make_tiny_encoder
 from tiny_pipelines import clusters_of, make_nlp, train
 
+# The scripts are called here and not run: each process would import torch again, which takes longer
+# than all the rest.
 sys.path.insert(0, str(Path(__file__).parent.parent / "scripts"))
 
 
