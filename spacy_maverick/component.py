@@ -203,7 +203,13 @@ class MaverickCoref(TrainablePipe):
             set_dropout_rate(self.model, drop)
             golds = self._golds(examples)
             candidates = [
-                Candidates(gold.mentions, np.flatnonzero(gold.starts == 1), gold.partition)
+                Candidates(
+                    gold.mentions,
+                    np.flatnonzero(gold.starts == 1),
+                    gold.partition,
+                    unknown=np.array(sorted(gold.unknown_spans), dtype=np.int64).reshape(-1, 2),
+                    complete=gold.questions is None,
+                )
                 for gold in golds
             ]
             scores, backprop = self.model.begin_update((docs, candidates))

@@ -12,6 +12,10 @@ DEFAULT_PREFIX = "coref_clusters"
 #: In the attributes of every group that is written here: which prefix it was written under.
 PREFIX_ATTR = "coref_prefix"
 
+#: Key of `doc.user_data` for gold that is annotated in part: lists of mentions, first word and end
+#: (exclusive), among which alone it is known who corefers. Of all else nothing is known.
+QUESTIONS_KEY = "coref_questions"
+
 Mention = tuple[int, int]
 
 TEXTS_DIFFER = (
@@ -93,12 +97,16 @@ class GoldClusters:
         and for white space. *Shape:* (n_words,)
     unknown_spans (Set[Tuple[int, int]]): Spans, by first and last word, that hold a gold mention
         with other borders.
+    questions (Optional[ndarray]): Where gold is annotated in part, the question that each mention
+        belongs to: only of mentions of one question it is known whether they corefer, and of no
+        other span whether it is a mention. *Shape:* (n_mentions,)
     """
 
     mentions: np.ndarray
     partition: np.ndarray
     starts: np.ndarray
     unknown_spans: set[tuple[int, int]]
+    questions: np.ndarray | None = None
 
 
 def align_clusters(
@@ -109,7 +117,8 @@ def align_clusters(
     Mentions are compared by characters. One whose borders fall inside a predicted word is left
     out, and its nearest span is unknown. One that goes on after the end of its sentence cannot be
     extracted, so its start is unknown too, but it is still clustered. A mention that stands in
-    several clusters counts for the first.
+    several clusters counts for the first. Where `reference.user_data["coref_questions"]` says that
+    the document is annotated in part, all else is unknown.
 
     predicted (Doc): The document to learn on.
     reference (Doc): The document with gold clusters.
@@ -123,22 +132,39 @@ def align_clusters(
         raise ValueError(TEXTS_DIFFER.format(predicted.text[:80], reference.text[:80]))
     words = np.flatnonzero(borders[:, 0] < borders[:, 1])
     starts, ends = borders[words].T
+
+    def place(start: int, end: int) -> tuple[Mention | None, bool]:
+        """The nearest span, and whether it has the same borders."""
+        start_char, end_char = gold_borders[start, 0], gold_borders[end - 1, 1]
+        if start_char == end_char:
+            return None, False
+        first = int(np.searchsorted(starts, start_char, side="right")) - 1
+        last = int(np.searchsorted(ends, end_char, side="left"))
+        fits = starts[first] == start_char and ends[last] == end_char
+        return (int(words[first]), int(words[last])), bool(fits)
+
     cluster_of: dict[Mention, int] = {}
+    question_of: dict[Mention, int] = {}
     unknown = set()
+    asked = reference.user_data.get(QUESTIONS_KEY)
+    for number, question in enumerate(asked or ()):
+        for span, fits in (place(*mention) for mention in question):
+            if span is not None and fits:
+                question_of[span] = number
+                # One that is in no cluster corefers with no other.
+                cluster_of[span] = -1 - len(cluster_of)
     for number, cluster in enumerate(get_clusters(reference, prefix)):
-        for start, end in cluster:
-            start_char, end_char = gold_borders[start, 0], gold_borders[end - 1, 1]
-            if start_char == end_char:
+        for span, fits in (place(*mention) for mention in cluster):
+            if span is None:
                 continue
-            first = int(np.searchsorted(starts, start_char, side="right")) - 1
-            last = int(np.searchsorted(ends, end_char, side="left"))
-            span = (int(words[first]), int(words[last]))
-            if starts[first] == start_char and ends[last] == end_char:
-                cluster_of.setdefault(span, number)
-            else:
+            if not fits:
                 unknown.add(span)
+            elif asked is None:
+                cluster_of.setdefault(span, number)
+            elif span in question_of and cluster_of[span] < 0:
+                cluster_of[span] = number
     mentions = sorted(cluster_of)
-    labels = np.zeros(len(predicted), dtype=np.int64)
+    labels = np.full(len(predicted), 0 if asked is None else -1, dtype=np.int64)
     in_sentence = {(first, last) for first, last in mentions if last < sentence_ends[first]}
     labels[borders[:, 0] == borders[:, 1]] = -1
     labels[[first for first, _ in unknown.union(mentions)]] = -1
@@ -150,6 +176,7 @@ def align_clusters(
         partition=np.array(partition, dtype=np.int64),
         starts=labels,
         unknown_spans=unknown.difference(mentions),
+        questions=None if asked is None else np.array([question_of[m] for m in mentions]),
     )
 
 

@@ -46,6 +46,7 @@ class EncoderSettings:
     gradient_checkpointing: bool = False
     frozen_layers: int = 0
     max_batch_cost: int = 2_000_000
+    bfloat16_training: bool = False
 
     def __post_init__(self) -> None:
         if self.window is not None and self.window < MIN_WINDOW:
@@ -186,12 +187,14 @@ class EncoderModule(torch.nn.Module):
         transformer, _ = self.loaded()
         device = transformer.device
         states = torch.zeros(n_rows, transformer.config.hidden_size, device=device)
+        half = self.settings.bfloat16_training and self.training
         for batch in batches:
-            output = transformer(
-                input_ids=torch.from_numpy(batch.input_ids).to(device),
-                attention_mask=torch.from_numpy(batch.attention_mask).to(device),
-                return_dict=True,
-            ).last_hidden_state
+            with torch.autocast(device.type, torch.bfloat16, enabled=half):
+                output = transformer(
+                    input_ids=torch.from_numpy(batch.input_ids).to(device),
+                    attention_mask=torch.from_numpy(batch.attention_mask).to(device),
+                    return_dict=True,
+                ).last_hidden_state
             kept = output.flatten(0, 1)[torch.from_numpy(batch.kept).to(device)]
             rows = torch.from_numpy(batch.rows).to(device)
             states.index_copy_(0, rows, kept.to(states.dtype))

@@ -9,7 +9,8 @@ from typing import Literal
 
 from spacy import registry
 
-from ..doc.categories import CATEGORIES, PronounSource
+from ..doc.categories import CATEGORIES, PronounSource, pronoun_table
+from ..doc.surface import pronoun_groups
 from .heads import MaverickModel, Tok2Vec, maverick_model
 from .modules.antecedents import AntecedentClusterer, BiaffinePairScorer, DirectPairScorer
 from .modules.incremental import IncrementalClusterer, PrevIncrementalClusterer
@@ -24,6 +25,8 @@ def build_s2e_model(
     dropout: float = 0.2,
     form: Literal["paper", "released"] = "paper",
     distances: bool = False,
+    pair_features: str | None = None,
+    overlaps: bool = True,
     own_mentions: bool = False,
     mention_threshold: float = 0.5,
     link_threshold: float = 0.5,
@@ -40,6 +43,11 @@ def build_s2e_model(
         four networks that meet the bare states of the antecedent, as in the released weights.
     distances (bool): Whether a pair's score also depends on how far apart the mentions stand. The
         paper's models leave that to the encoder; set it for one that reads documents in windows.
+    pair_features (Optional[str]): The language ("en") by whose pronouns a pair's score also depends
+        on what stands on the face of the text: who speaks and to whom, whose name it is, distances
+        in words, sentences and mentions, nesting, and words in common. The paper's have none.
+    overlaps (bool): Whether a cluster may have two mentions of which one holds or crosses the other,
+        as in the paper.
     own_mentions (bool): Whether to train the clusterer on the extractor's mistakes too, as mentions
         that corefer with nothing. The paper's are trained on true mentions alone; set it for data
         without singletons, where every true mention has a partner.
@@ -62,13 +70,17 @@ def build_s2e_model(
         dropout=dropout,
         form=form,
         distances=distances,
+        pair_features=pair_features,
+        overlaps=overlaps,
         own_mentions=own_mentions,
         mention_threshold=mention_threshold,
         link_threshold=link_threshold,
         link_members=link_members,
         mention_weight=mention_weight,
     )
-    return maverick_model("maverick_s2e", tok2vec, build, mixed_precision=mixed_precision)
+    return maverick_model(
+        "maverick_s2e", tok2vec, build, surface=pair_features, mixed_precision=mixed_precision
+    )
 
 
 @registry.architectures("spacy-maverick.MES.v1")
@@ -78,6 +90,8 @@ def build_mes_model(
     dropout: float = 0.2,
     pronouns: PronounSource = "auto",
     distances: bool = False,
+    pair_features: str | None = None,
+    overlaps: bool = True,
     own_mentions: bool = False,
     mention_threshold: float = 0.5,
     link_threshold: float = 0.5,
@@ -95,6 +109,11 @@ def build_mes_model(
         and in the language's word list where none has; "words" to use the list always.
     distances (bool): Whether a pair's score also depends on how far apart the mentions stand. The
         paper's models leave that to the encoder; set it for one that reads documents in windows.
+    pair_features (Optional[str]): The language ("en") by whose pronouns a pair's score also depends
+        on what stands on the face of the text: who speaks and to whom, whose name it is, distances
+        in words, sentences and mentions, nesting, and words in common. The paper's have none.
+    overlaps (bool): Whether a cluster may have two mentions of which one holds or crosses the other,
+        as in the paper.
     own_mentions (bool): Whether to train the clusterer on the extractor's mistakes too, as mentions
         that corefer with nothing. The paper's are trained on true mentions alone; set it for data
         without singletons, where every true mention has a partner.
@@ -116,6 +135,8 @@ def build_mes_model(
         hidden_size=hidden_size,
         dropout=dropout,
         distances=distances,
+        pair_features=pair_features,
+        overlaps=overlaps,
         own_mentions=own_mentions,
         mention_threshold=mention_threshold,
         link_threshold=link_threshold,
@@ -123,7 +144,12 @@ def build_mes_model(
         mention_weight=mention_weight,
     )
     return maverick_model(
-        "maverick_mes", tok2vec, build, pronouns=pronouns, mixed_precision=mixed_precision
+        "maverick_mes",
+        tok2vec,
+        build,
+        pronouns=pronouns,
+        surface=pair_features,
+        mixed_precision=mixed_precision,
     )
 
 
@@ -245,11 +271,24 @@ def _with_antecedents(
     *,
     distances,
     own_mentions,
+    pair_features=None,
+    overlaps=True,
     link_threshold=0.5,
     link_members=1,
     mention_weight=0.0,
 ) -> Maverick:
-    clusterer = AntecedentClusterer(scorer, distances, link_threshold, link_members, mention_weight)
+    n_groups = None
+    if pair_features is not None:
+        n_groups = len(pronoun_groups(pronoun_table(pair_features)))
+    clusterer = AntecedentClusterer(
+        scorer,
+        distances,
+        link_threshold,
+        link_members,
+        mention_weight,
+        n_pronoun_groups=n_groups,
+        overlaps=overlaps,
+    )
     return Maverick(extractor, clusterer, first_last, own_mentions)
 
 

@@ -20,6 +20,7 @@ from thinc.util import get_torch_default_device
 
 from ..doc.categories import PronounSource, pronoun_table, word_features
 from ..doc.sentences import sentence_ends
+from ..doc.surface import surface_of
 from .modules.maverick import Candidates, Links, Maverick, Scores, Words
 
 Tok2Vec = Model[list[Doc], list[Floats2d]]
@@ -50,6 +51,7 @@ def maverick_model(
     build: Builder,
     *,
     pronouns: PronounSource | None = None,
+    surface: str | None = None,
     mixed_precision: bool = False,
 ) -> MaverickModel:
     """Put heads on a tok2vec layer.
@@ -62,6 +64,8 @@ def maverick_model(
         `attrs["first_last"]` says that they are two states side by side.
     build (Builder): Makes the heads.
     pronouns (Optional[str]): How pronouns are told, or None if the heads need not know.
+    surface (Optional[str]): The language whose pronouns the heads tell the surface of a text by, or
+        None if they need not know it.
     mixed_precision (bool): Whether to use half precision on a GPU.
     RETURNS (Model[Tuple[List[Doc], List[Candidates]], Union[List[Scores], List[Links]]]): The
         model. In training it scores the candidates; in prediction it resolves the documents, with
@@ -78,7 +82,7 @@ def maverick_model(
     # Attributes of a Thinc model are saved and would win over a changed config; arguments are not.
     return Model(
         name,
-        partial(_forward, pronouns),
+        partial(_forward, pronouns, surface),
         init=partial(_init, build),
         layers=[tok2vec, heads],
         refs={"tok2vec": tok2vec, "heads": heads},
@@ -146,7 +150,11 @@ def _init(build: Builder, model: MaverickModel, X: list[Doc] | None = None, Y=No
 
 
 def _forward(
-    pronouns: PronounSource | None, model: MaverickModel, inputs: MaverickInput, is_train: bool
+    pronouns: PronounSource | None,
+    surface: str | None,
+    model: MaverickModel,
+    inputs: MaverickInput,
+    is_train: bool,
 ) -> tuple[list[Scores] | list[Links], Callable]:
     docs, candidates = inputs
     states, backprop_states = model.get_ref("tok2vec")(docs, is_train)
@@ -155,7 +163,8 @@ def _forward(
     for doc, ends, given in zip(docs, sentence_ends(docs), candidates, strict=True):
         is_word = doc.to_array(IS_SPACE).reshape(-1) == 0
         features = pronouns and word_features(doc, pronouns, tables[doc.lang_])
-        documents.append(Words(ends, is_word, features, given))
+        face = surface_of(doc, pronoun_table(surface), ends) if surface else None
+        documents.append(Words(ends, is_word, features, given, face))
     outputs, backprop_heads = model.get_ref("heads")((states, documents), is_train)
 
     def backprop(d_outputs: list[Scores]) -> Any:

@@ -64,7 +64,10 @@ def binary_cross_entropy(logits, labels: np.ndarray):
 def _end_labels(gold: GoldClusters, score: Scores) -> np.ndarray:
     mentions = {(int(first), int(last)) for first, last in gold.mentions}
     spans = [(int(first), int(last)) for first, last in score.spans]
-    labels = [-1 if span in gold.unknown_spans else span in mentions for span in spans]
+    if gold.questions is not None:
+        labels = [1 if span in mentions else -1 for span in spans]
+    else:
+        labels = [-1 if span in gold.unknown_spans else span in mentions for span in spans]
     return np.array(labels, dtype=np.int64)
 
 
@@ -74,4 +77,8 @@ def _link_labels(gold: GoldClusters, score: Scores) -> np.ndarray:
     n_added = max(0, pairs.max(initial=-1) + 1 - len(gold.partition))
     alone = gold.partition.max(initial=-1) + 1 + np.arange(n_added)
     later, earlier = np.concatenate([gold.partition, alone])[pairs].T
-    return (later == earlier).astype(np.int64)
+    labels = (later == earlier).astype(np.int64)
+    if gold.questions is not None and len(pairs):
+        asked, with_which = gold.questions[pairs].T
+        labels[asked != with_which] = -1
+    return labels

@@ -172,9 +172,9 @@ def save_pretrained(nlp: Language, folder: str | Path, *, precision: Precision =
         full precision.
     """
     folder = Path(folder)
-    name, coref = _find_coref(nlp, "the pipeline")
+    name, coref = find_coref(nlp, "the pipeline")
     block = _block_of(nlp, name)
-    upstream = _find_upstream(nlp, name)
+    upstream = find_upstream(nlp, name)
     if upstream is not None:
         model = nlp.get_pipe(upstream).model  # type: ignore[attr-defined]
         upstream_block = _config_of(nlp, upstream)
@@ -205,8 +205,8 @@ def _load_folder(folder: Path) -> tuple[dict[str, Any], MaverickModel]:
 
 def _take_model(nlp: Language, source: str) -> tuple[dict[str, Any], MaverickModel]:
     """Take the model out of a pipeline, together with the encoder that it listens to."""
-    name, coref = _find_coref(nlp, source)
-    upstream = _find_upstream(nlp, name)
+    name, coref = find_coref(nlp, source)
+    upstream = find_upstream(nlp, name)
     if upstream is not None:
         nlp.replace_listeners(upstream, name, ["model.tok2vec"])
     model = coref.model
@@ -217,7 +217,7 @@ def _take_model(nlp: Language, source: str) -> tuple[dict[str, Any], MaverickMod
     return _block_of(nlp, name), model
 
 
-def _find_coref(nlp: Language, source: str) -> tuple[str, MaverickCoref]:
+def find_coref(nlp: Language, source: str) -> tuple[str, MaverickCoref]:
     for name, pipe in nlp.pipeline:
         if isinstance(pipe, MaverickCoref):
             return name, pipe
@@ -225,7 +225,7 @@ def _find_coref(nlp: Language, source: str) -> tuple[str, MaverickCoref]:
     raise ValueError(NO_COREF.format(name=source, pipes=pipes))
 
 
-def _find_upstream(nlp: Language, name: str) -> str | None:
+def find_upstream(nlp: Language, name: str) -> str | None:
     """The component that another listens to, if there is one."""
     for upstream, pipe in nlp.pipeline:
         if name in getattr(pipe, "listening_components", ()):

@@ -112,3 +112,21 @@ def test_white_space_is_not_learned_from():
 def test_texts_that_differ_are_told():
     with pytest.raises(ValueError, match="same text"):
         align_clusters(NLP("a b"), NLP("a c"), np.full(2, 2))
+
+
+def test_questions_say_what_of_the_gold_is_known():
+    reference = NLP("Ann saw Eve. She waved at her. Bob and Tom left, and he smiled.")
+    words = [token.text for token in reference]
+    ann, eve, she, her = (words.index(word) for word in ("Ann", "Eve", "She", "her"))
+    bob, tom, he = (words.index(word) for word in ("Bob", "Tom", "he"))
+    set_clusters(reference, [[(ann, ann + 1), (she, she + 1)], [(eve, eve + 1), (her, her + 1)]])
+    questions = [[(ann, ann + 1), (eve, eve + 1), (she, she + 1)]]
+    questions.append([(bob, bob + 1), (tom, tom + 1), (he, he + 1)])
+    reference.user_data["coref_questions"] = questions
+    ends = np.full(len(reference), len(reference))
+    gold = align_clusters(NLP.make_doc(reference.text), reference, ends)
+    assert gold.mentions[:, 0].tolist() == [ann, eve, she, bob, tom, he]
+    # "Eve" is in a cluster with what nobody was asked about.
+    assert gold.partition.tolist() == [0, 1, 0, 2, 3, 4]
+    assert gold.questions.tolist() == [0, 0, 0, 1, 1, 1]
+    assert set(np.delete(gold.starts, [ann, eve, she, bob, tom, he])) == {-1}

@@ -76,3 +76,25 @@ def test_spans_that_are_no_mentions_corefer_with_nothing():
     )
     losses, _ = coref_loss([gold], [scores])
     assert losses.clust < 0.001
+
+
+def test_gold_annotated_in_part_counts_only_what_was_asked():
+    gold = GoldClusters(
+        mentions=np.array([(0, 0), (2, 2), (4, 4), (6, 6)]),
+        partition=np.array([0, 0, 1, 2]),
+        starts=np.array([1, -1, 1, -1, 1, -1, 1]),
+        unknown_spans=set(),
+        questions=np.array([0, 0, 0, 1]),
+    )
+    pairs = np.array([(1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (3, 2)])
+    scores = Scores(
+        starts=np.zeros(7, dtype=np.float32),
+        spans=np.array([(0, 0), (0, 1), (2, 2)]),
+        ends=np.zeros(3, dtype=np.float32),
+        pairs=pairs,
+        links=np.zeros(6, dtype=np.float32),
+    )
+    _, (gradient,) = coref_loss([gold], [scores])
+    assert np.sign(gradient.ends).tolist() == [-1, 0, -1]
+    assert np.sign(gradient.links).tolist() == [-1, 1, 1, 0, 0, 0]
+    assert np.sign(gradient.starts).tolist() == [-1, 0, -1, 0, -1, 0, -1]

@@ -3,7 +3,9 @@ import torch
 from torch import Tensor, nn
 
 from ...doc.categories import CATEGORIES, PairCategories
+from ...doc.surface import Surface
 from .layers import FullyConnected, least_logit, rows_at, split_rows
+from .pair_features import PairFeatureScorer, mention_features
 
 MAX_SURENESS = 3.0
 
@@ -136,6 +138,10 @@ class AntecedentClusterer(nn.Module):
         logits counts. With 1 it is the best antecedent alone that counts.
     mention_weight (float): How much the logit of the later mention counts beside that of the pair.
         That of the earlier one counts half as much: it is the later one that needs a link.
+    n_pronoun_groups (Optional[int]): Number of groups of pronouns, for features of pairs that are
+        told from the surface of the text; None for no such features.
+    overlaps (bool): Whether a cluster may have two mentions of which one holds or crosses the
+        other.
     """
 
     needs_categories: bool
@@ -147,8 +153,11 @@ class AntecedentClusterer(nn.Module):
         threshold: float = 0.5,
         members: int = 1,
         mention_weight: float = 0.0,
+        n_pronoun_groups: int | None = None,
+        overlaps: bool = True,
     ) -> None:
         super().__init__()
+        self.overlaps = overlaps
         if members < 1:
             raise ValueError(f"Expected link_members to be 1 or more, got {members}.")
         self.members = members
@@ -158,9 +167,17 @@ class AntecedentClusterer(nn.Module):
         self.needs_categories = getattr(scorer, "n_experts", 1) > 1
         n_categories = len(CATEGORIES) if self.needs_categories else 1
         self.distances = DistanceScorer(n_categories) if distances else None
+        self.features = None
+        if n_pronoun_groups is not None:
+            self.features = PairFeatureScorer(n_pronoun_groups)
 
     def pair_logits(
-        self, first: Tensor, last: Tensor, mentions: Tensor, categories: PairCategories | None
+        self,
+        first: Tensor,
+        last: Tensor,
+        mentions: Tensor,
+        categories: PairCategories | None,
+        surface: Surface | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Score every mention with every earlier one, for training.
 
@@ -168,6 +185,7 @@ class AntecedentClusterer(nn.Module):
         last (Tensor): State of each word's last piece. *Shape:* (n_words, width)
         mentions (Tensor): First and last word of each mention. *Shape:* (n_mentions, 2)
         categories (Optional[PairCategories]): Which expert a pair goes to.
+        surface (Optional[Surface]): What features of pairs are told from.
         RETURNS (Tuple[Tensor, Tensor]): Mention and antecedent of each pair, and the logit that
             they corefer. *Shape:* (n_pairs, 2) and (n_pairs,)
         """
@@ -176,7 +194,7 @@ class AntecedentClusterer(nn.Module):
         if n < 2:
             return pairs, first.new_zeros(0)
         logits = []
-        for rows, block in self._blocks(first, last, mentions, categories):
+        for rows, block in self._blocks(first, last, mentions, categories, surface):
             earlier = torch.ones_like(block, dtype=torch.bool).tril(rows.start - 1)
             logits.append(block[earlier])
         return pairs, torch.cat(logits).float()
@@ -188,10 +206,12 @@ class AntecedentClusterer(nn.Module):
         mentions: Tensor,
         categories: PairCategories | None,
         mention_logits: Tensor | None = None,
+        surface: Surface | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Find the best antecedent of each mention.
 
         mention_logits (Optional[Tensor]): How sure each mention is one. *Shape:* (n_mentions,)
+        surface (Optional[Surface]): What features of pairs are told from.
         RETURNS (Tuple[Tensor, Tensor]): For each mention the antecedent that it joins, or -1, and
             the logit of the best one. *Shape:* (n_mentions,) both
         """
@@ -201,11 +221,12 @@ class AntecedentClusterer(nn.Module):
         if self.mention_weight and mention_logits is not None:
             # Beyond some point a mention is no surer for being one.
             sureness = self.mention_weight * mention_logits.clamp(-MAX_SURENESS, MAX_SURENESS)
-        for rows, block in self._blocks(first, last, mentions, categories):
+        spans = mentions.cpu().numpy()
+        for rows, block in self._blocks(first, last, mentions, categories, surface):
             if sureness is not None:
                 block = block + sureness[rows].unsqueeze(1) + 0.5 * sureness[: rows.stop]
-            if self.members > 1:
-                logits, antecedents = self._join(block.cpu().numpy(), rows, partition)
+            if self.members > 1 or not self.overlaps:
+                logits, antecedents = self._join(block.cpu().numpy(), rows, spans, partition)
                 links.append(mentions.new_tensor(antecedents))
                 best.append(first.new_tensor(logits))
                 continue
@@ -218,12 +239,13 @@ class AntecedentClusterer(nn.Module):
         return torch.cat(links), torch.cat(best).float()
 
     def _join(
-        self, block: np.ndarray, rows: slice, partition: np.ndarray
+        self, block: np.ndarray, rows: slice, spans: np.ndarray, partition: np.ndarray
     ) -> tuple[list[float], list[int]]:
         """Put the mentions of a block into clusters, one after another.
 
         block (ndarray): Logits with all mentions up to the block's end. *Shape:* (n_rows, n_before)
         rows (slice): The mentions of the block.
+        spans (ndarray): First and last word of each mention. *Shape:* (n_mentions, 2)
         partition (ndarray): The cluster of each mention, known up to the block, of which it is set
             here. *Shape:* (n_mentions,)
         RETURNS (Tuple[List[float], List[int]]): For each mention of the block the logit of the best
@@ -232,7 +254,13 @@ class AntecedentClusterer(nn.Module):
         logits, antecedents = [], []
         n_clusters = partition[: rows.start].max(initial=-1) + 1
         for i, row in enumerate(block, start=rows.start):
-            logit, antecedent = best_cluster(row[:i], partition[:i], self.members)
+            row = row[:i]
+            if not self.overlaps:
+                # Mentions are in text order, so an earlier one overlaps if it has not ended.
+                taken = np.unique(partition[:i][spans[:i, 1] >= spans[i, 0]])
+                if len(taken):
+                    row = np.where(np.isin(partition[:i], taken), -np.inf, row)
+            logit, antecedent = best_cluster(row, partition[:i], self.members)
             if logit > self.min_logit:
                 partition[i] = partition[antecedent]
             else:
@@ -242,8 +270,15 @@ class AntecedentClusterer(nn.Module):
             antecedents.append(antecedent)
         return logits, antecedents
 
-    def _blocks(self, first, last, mentions, categories):
+    def _blocks(self, first, last, mentions, categories, surface=None):
         """The logits of a block of mentions with every mention up to the block's end."""
+        features = None
+        if self.features is not None:
+            if surface is None:
+                raise ValueError("Features of pairs need the surface of the text, but got none.")
+            n_groups = self.features.n_kinds - 2
+            spans = mentions.cpu().numpy()
+            features = mention_features(surface, spans, n_groups, mentions.device)
         starts, ends = mentions.unbind(1)
         queries, keys = self.scorer(rows_at(first, starts), rows_at(last, ends))
         for rows in split_rows(len(mentions), len(mentions)):
@@ -254,6 +289,8 @@ class AntecedentClusterer(nn.Module):
                 block = self._add_experts(block, queries[:, rows], keys, chosen)
             if self.distances is not None:
                 block = block + self.distances(starts[rows], starts[: rows.stop], chosen)
+            if self.features is not None:
+                block = block + self.features(features, rows, chosen)
             yield rows, block
 
     def _add_experts(self, block, queries, keys, chosen):

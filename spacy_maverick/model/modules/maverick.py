@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from ...doc.categories import WordFeatures, pair_categories
+from ...doc.surface import Surface
 from .antecedents import AntecedentClusterer
 from .incremental import IncrementalClusterer, PrevIncrementalClusterer
 from .mentions import MentionExtractor, spans_to_sentence_end
@@ -25,11 +26,16 @@ class Candidates:
         *Shape:* (n_starts,)
     partition (Optional[ndarray]): The cluster of each mention, numbered by first mention; for
         training the clusterers that compare with clusters. *Shape:* (n_mentions,)
+    unknown (Optional[ndarray]): First and last word of spans of which nobody knows whether they are
+        mentions, so that none is trained on as a mistake. *Shape:* (n_unknown, 2)
+    complete (bool): Whether all other spans are known to be no mentions.
     """
 
     mentions: np.ndarray | None = None
     starts: np.ndarray | None = None
     partition: np.ndarray | None = None
+    unknown: np.ndarray | None = None
+    complete: bool = True
 
 
 @dataclass
@@ -41,12 +47,14 @@ class Words:
     is_word (ndarray): False for white space. *Shape:* (n_words,)
     features (Optional[WordFeatures]): What categories of pairs are told from.
     candidates (Candidates): What is settled already.
+    surface (Optional[Surface]): What features of pairs are told from.
     """
 
     sentence_ends: np.ndarray
     is_word: np.ndarray
     features: WordFeatures | None = None
     candidates: Candidates = field(default_factory=Candidates)
+    surface: Surface | None = None
 
     def __len__(self) -> int:
         return len(self.sentence_ends)
@@ -137,16 +145,18 @@ class Maverick(nn.Module):
         is_word = _tensor(words.is_word, first)
         spans = spans_to_sentence_end(starts, sentence_ends, is_word)
         numbers = torch.arange(len(mentions), device=first.device)
-        if self.own_mentions and len(mentions):
+        if self.own_mentions and given.complete and len(mentions):
             with torch.no_grad():
                 found = self.extractor.extract(first, last, sentence_ends, is_word)
+            unknown = _tensor(given.unknown, first, shape=(0, 2))
+            found = found[~is_among(found, unknown)]
             mentions, partition, numbers = add_mentions(mentions, partition, found)
         if isinstance(self.clusterer, AntecedentClusterer):
-            support: Any = self._categories(mentions, words)
+            support: Any = (self._categories(mentions, words), words.surface)
         else:
-            support = partition
+            support = (partition,)
         if len(mentions) > 1:
-            pairs, links = self.clusterer.pair_logits(first, last, mentions, support)
+            pairs, links = self.clusterer.pair_logits(first, last, mentions, *support)
             pairs = numbers[pairs]
         else:
             pairs, links = mentions[:0], first.new_zeros(0)
@@ -168,10 +178,13 @@ class Maverick(nn.Module):
         if len(mentions) == 0:
             return Links(mentions, mentions.new_zeros(0), first.new_zeros(0))
         categories = self._categories(mentions, words)
-        inputs = [first, last, mentions, categories]
-        if isinstance(self.clusterer, AntecedentClusterer) and self.clusterer.mention_weight:
-            inputs.append(self.extractor.mention_logits(first, last, mentions))
-        return Links(mentions, *self.clusterer.link(*inputs))
+        if not isinstance(self.clusterer, AntecedentClusterer):
+            return Links(mentions, *self.clusterer.link(first, last, mentions, categories))
+        sureness = None
+        if self.clusterer.mention_weight:
+            sureness = self.extractor.mention_logits(first, last, mentions)
+        links = self.clusterer.link(first, last, mentions, categories, sureness, words.surface)
+        return Links(mentions, *links)
 
     def _categories(self, mentions: Tensor, words: Words):
         if not self.clusterer.needs_categories:
@@ -194,12 +207,10 @@ def add_mentions(
         each: that of a mention, or a higher one. *Shape:* (n_spans, 2), (n_spans,), (n_spans,)
     """
     n = len(mentions)
-    width = int(max(mentions.max(), found.max() if len(found) else 0)) + 1
-    keys, other = mentions @ mentions.new_tensor([width, 1]), found @ found.new_tensor([width, 1])
-    added = found[~torch.isin(other, keys)]
+    added = found[~is_among(found, mentions)]
     added = added[torch.randperm(len(added), device=added.device)[:n]]
     spans = torch.cat([mentions, added])
-    order = (spans @ spans.new_tensor([width, 1])).argsort()
+    order = (spans @ spans.new_tensor([int(spans.max()) + 1, 1])).argsort()
     n_clusters = int(partition.max()) + 1
     alone = n_clusters + torch.arange(len(added), device=added.device)
     clusters = torch.cat([partition, alone])[order]
@@ -207,6 +218,17 @@ def add_mentions(
     firsts = places.new_full((n_clusters + len(added),), len(spans))
     firsts = firsts.scatter_reduce(0, clusters, places, "amin")
     return spans[order], firsts.argsort().argsort()[clusters], order
+
+
+def is_among(spans: Tensor, others: Tensor) -> Tensor:
+    """Tell which spans are among others.
+
+    *Shape:* (n_spans, 2), (n_others, 2) → (n_spans,)
+    """
+    if len(spans) == 0 or len(others) == 0:
+        return spans.new_zeros(len(spans), dtype=torch.bool)
+    digits = spans.new_tensor([int(max(spans.max(), others.max())) + 1, 1])
+    return torch.isin(spans @ digits, others @ digits)
 
 
 def _tensor(array: np.ndarray | None, like: Tensor, shape: tuple[int, ...] = ()) -> Tensor:

@@ -104,3 +104,27 @@ def test_settings_that_make_no_sense_are_told():
         make_clusterer(threshold=1.5)
     with pytest.raises(ValueError, match="link_members to be 1 or more"):
         make_clusterer(members=0)
+
+
+@pytest.mark.parametrize("members", [1, 3])
+def test_no_cluster_has_mentions_that_overlap(members):
+    torch.manual_seed(1)
+    states = 2 * torch.randn(30, 8)
+    mentions = torch.tensor([(i, min(29, i + j)) for i in range(0, 30, 2) for j in (0, 1, 3)])
+    free = make_clusterer(members=members)
+    strict = make_clusterer(members=members, overlaps=False)
+
+    def overlapping(clusterer):
+        with torch.no_grad():
+            found, logits = clusterer.link(states, states, mentions, None)
+        clusters = decode(Links(mentions, found, logits), singletons=False)
+        return [
+            (one, other)
+            for cluster in clusters
+            for i, one in enumerate(cluster.mentions)
+            for other in cluster.mentions[i + 1 :]
+            if other[0] < one[1]
+        ]
+
+    assert overlapping(free)
+    assert not overlapping(strict)

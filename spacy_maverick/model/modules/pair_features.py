@@ -1,0 +1,197 @@
+"""What two mentions have to do with each other on the face of it: who speaks, how far apart they
+stand, which words they share. Learned numbers that are added to the scores of pairs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ...doc.categories import CATEGORIES, NOT_PRONOUN
+from ...doc.surface import Surface
+from .layers import rows_at
+
+#: Kinds of mentions beyond the groups of pronouns: what has a capital letter, and all else.
+NAME, NOUN = -2, -1
+#: Adafactor moves every weight by about the learning rate, whatever the gradient, and a score has
+#: to move by several units: so weights count tenfold.
+GAIN = 10.0
+
+
+@dataclass
+class MentionFeatures:
+    """What pairs of mentions are compared by, mention by mention.
+
+    kinds (Tensor): The group of a pronoun, or one of the two kinds beyond. *Shape:* (n_mentions,)
+    firsts (Tensor): First word. *Shape:* (n_mentions,)
+    lasts (Tensor): Last word. *Shape:* (n_mentions,)
+    sentences (Tensor): Number of the sentence. *Shape:* (n_mentions,)
+    speakers (Tensor): Who says it, or -1. *Shape:* (n_mentions,)
+    before (Tensor): The other speaker who spoke last before that, or -1. *Shape:* (n_mentions,)
+    after (Tensor): The other speaker who speaks next, or -1. *Shape:* (n_mentions,)
+    named (Tensor): The speaker whose name it is, or -1. *Shape:* (n_mentions,)
+    heads (Tensor): A number for its head word. *Shape:* (n_mentions,)
+    strings (Tensor): A number for its words. *Shape:* (n_mentions,)
+    """
+
+    kinds: Tensor
+    firsts: Tensor
+    lasts: Tensor
+    sentences: Tensor
+    speakers: Tensor
+    before: Tensor
+    after: Tensor
+    named: Tensor
+    heads: Tensor
+    strings: Tensor
+
+
+class PairFeatureScorer(nn.Module):
+    """Scores pairs by tables of learned numbers, each for a combination of the mentions' kinds and
+    one thing that the two have to do with each other.
+
+    n_groups (int): Number of groups of pronouns.
+    """
+
+    # Borders of distances: in words, in sentences and in mentions.
+    words = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+    sentences = (1, 2, 3, 5, 9)
+    mentions = (2, 3, 5, 9, 17, 33, 65)
+    n_speaker_relations = 6
+    n_nestings = 4
+    n_namings = 4
+    n_likenesses = 4
+
+    def __init__(self, n_groups: int) -> None:
+        super().__init__()
+        self.n_kinds = n_groups + 2
+        sizes = {
+            "addressing": self.n_speaker_relations,
+            "addressed": self.n_speaker_relations,
+            "naming": self.n_namings,
+            "distance": len(self.words) + 1,
+            "sentence": len(self.sentences) + 1,
+            "between": len(self.mentions) + 1,
+            "nesting": self.n_nestings,
+        }
+        for name, size in sizes.items():
+            table = nn.Parameter(torch.zeros(self.n_kinds * self.n_kinds, size))
+            self.register_parameter(name, table)
+        # Which words two phrases share matters by category, not by kind.
+        self.likeness = nn.Parameter(torch.zeros(len(CATEGORIES) * 4, self.n_likenesses))
+
+    def forward(self, of: MentionFeatures, rows: slice, chosen: Tensor | None) -> Tensor:
+        """Score a block of mentions with all mentions up to the block's end.
+
+        of (MentionFeatures): The mentions.
+        rows (slice): The later mentions.
+        chosen (Optional[Tensor]): Category of each pair. *Shape:* (n_rows, n_columns)
+        RETURNS (Tensor): The scores. *Shape:* (n_rows, n_columns)
+        """
+
+        def later(values: Tensor) -> Tensor:
+            return values[rows].unsqueeze(1)
+
+        def earlier(values: Tensor) -> Tensor:
+            return values[: rows.stop]
+
+        kinds = later(of.kinds) * self.n_kinds + earlier(of.kinds)
+        numbers = torch.arange(rows.stop, device=kinds.device)
+        relations = {
+            "addressing": _speaker_relation(
+                later(of.speakers), later(of.before), later(of.after), earlier(of.speakers)
+            ),
+            "addressed": _speaker_relation(
+                earlier(of.speakers), earlier(of.before), earlier(of.after), later(of.speakers)
+            ),
+            "naming": _is_same(later(of.named), earlier(of.speakers))
+            + 2 * _is_same(earlier(of.named), later(of.speakers)),
+            "distance": _bucket(later(of.firsts) - earlier(of.firsts), self.words),
+            "sentence": _bucket(later(of.sentences) - earlier(of.sentences), self.sentences),
+            "between": _bucket(later(numbers) - earlier(numbers), self.mentions),
+            "nesting": _nesting(
+                later(of.firsts), later(of.lasts), earlier(of.firsts), earlier(of.lasts)
+            ),
+        }
+        scores = torch.zeros(kinds.shape, device=kinds.device)
+        for name, relation in relations.items():
+            scores = scores + _look_up(self.get_parameter(name), kinds, relation)
+        is_name = of.kinds == self.n_kinds + NAME
+        capitals = 2 * later(is_name).long() + earlier(is_name)
+        group = capitals if chosen is None else 4 * chosen + capitals
+        alike = _is_same(later(of.heads), earlier(of.heads))
+        alike = alike + 2 * _is_same(later(of.strings), earlier(of.strings))
+        return GAIN * (scores + _look_up(self.likeness, group, alike))
+
+
+def mention_features(
+    words: Surface, mentions: np.ndarray, n_groups: int, device: torch.device
+) -> MentionFeatures:
+    """Gather what pairs of mentions are compared by.
+
+    words (Surface): The document's words.
+    mentions (ndarray): First and last word of each mention. *Shape:* (n_mentions, 2)
+    n_groups (int): Number of groups of pronouns.
+    device (torch.device): Where to put it.
+    RETURNS (MentionFeatures): The features.
+    """
+    first, last = mentions[:, 0], mentions[:, 1]
+    heads = _head_positions(words.stops, first, last)
+    kinds = np.where(words.capitals[heads], n_groups + 2 + NAME, n_groups + 2 + NOUN)
+    groups = words.groups[first]
+    kinds = np.where((first == last) & (groups != NOT_PRONOUN), groups, kinds)
+    texts: dict[bytes, int] = {}
+    strings = [
+        texts.setdefault(words.words[start : end + 1].tobytes(), len(texts))
+        for start, end in mentions
+    ]
+    columns = (
+        *(kinds, first, last, words.sentences[first]),
+        *(words.speakers[first], words.before[first], words.after[first]),
+        *(words.named[heads], words.words[heads], np.array(strings, dtype=np.int64)),
+    )
+    tensors = [torch.from_numpy(np.asarray(column, dtype=np.int64)) for column in columns]
+    return MentionFeatures(*(tensor.to(device) for tensor in tensors))
+
+
+def _head_positions(stops: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """The last content word before the first stop word that follows one: "president" of "the
+    president of France". A rule of thumb, for phrases that no parser has seen."""
+    heads = []
+    for start, end in zip(first.tolist(), last.tolist(), strict=True):
+        at = start
+        while at < end and stops[at]:
+            at += 1
+        while at < end and not stops[at + 1]:
+            at += 1
+        heads.append(at)
+    return np.array(heads, dtype=np.int64)
+
+
+def _look_up(table: Tensor, group: Tensor, value: Tensor) -> Tensor:
+    places = group * table.shape[1] + value
+    return rows_at(table.view(-1), places.view(-1)).view_as(places)
+
+
+def _bucket(values: Tensor, borders: tuple[int, ...]) -> Tensor:
+    return torch.bucketize(values, torch.tensor(borders, device=values.device), right=True)
+
+
+def _is_same(one: Tensor, other: Tensor) -> Tensor:
+    return ((one == other) & (one >= 0)).long()
+
+
+def _speaker_relation(speaker: Tensor, before: Tensor, after: Tensor, other: Tensor) -> Tensor:
+    """0 where nobody is known to speak, 1 for one speaker; of two, 2 and more by whether the other
+    one spoke just before, and speaks just after."""
+    different = 2 + _is_same(before, other) + 2 * _is_same(after, other)
+    known = (speaker >= 0) & (other >= 0)
+    return torch.where(known, torch.where(speaker == other, 1, different), 0)
+
+
+def _nesting(first: Tensor, last: Tensor, other_first: Tensor, other_last: Tensor) -> Tensor:
+    """0 for two apart, 1 where the earlier one holds the later, 2 for the reverse, 3 where they
+    cross. The earlier one starts no later."""
+    overlap = first <= other_last
+    inside, around = last <= other_last, (first == other_first) & (last > other_last)
+    return torch.where(overlap, torch.where(inside, 1, torch.where(around, 2, 3)), 0)

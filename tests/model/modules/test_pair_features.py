@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+import spacy
+import torch
+
+from spacy_maverick.doc.categories import pronoun_table
+from spacy_maverick.doc.extensions import register_extensions
+from spacy_maverick.doc.surface import pronoun_groups, surface_of
+from spacy_maverick.model.modules import layers
+from spacy_maverick.model.modules.antecedents import AntecedentClusterer, BiaffinePairScorer
+from spacy_maverick.model.modules.pair_features import PairFeatureScorer, mention_features
+
+TABLE = pronoun_table("en")
+N_GROUPS = len(pronoun_groups(TABLE))
+
+
+def make_case():
+    """ "I" of two speakers, and a name that holds another mention."""
+    register_extensions()
+    doc = spacy.blank("en")("I saw the president of France . I saw France too")
+    for token in doc:
+        token._.speaker = "Ann" if token.i < 7 else "Bob"
+    surface = surface_of(doc, TABLE, np.array([7] * 7 + [11] * 4))
+    mentions = np.array([(0, 0), (2, 5), (5, 5), (7, 7), (9, 9)])
+    return surface, mentions
+
+
+def score(scorer, rows=slice(0, 5)):
+    surface, mentions = make_case()
+    features = mention_features(surface, mentions, N_GROUPS, torch.device("cpu"))
+    return scorer(features, rows, None).detach().numpy()
+
+
+def test_untrained_tables_add_nothing():
+    assert not score(PairFeatureScorer(N_GROUPS)).any()
+
+
+def test_each_table_tells_its_pairs():
+    scorer = PairFeatureScorer(N_GROUPS)
+    with torch.no_grad():
+        scorer.addressing[:, 1] = 1.0  # one speaker
+        scorer.nesting[:, 1] = 10.0  # inside of the earlier one
+        scorer.likeness[:, 3] = 100.0  # the same words
+    found = score(scorer)
+    assert found[3, 0] == pytest.approx(1000)  # "I" and "I", of two speakers
+    assert found[2, 1] == pytest.approx(110)  # one speaker, and nested
+    assert found[4, 2] == pytest.approx(1000)  # "France" and "France"
+    assert found[4, 3] == pytest.approx(10)  # one speaker
+
+
+def test_the_head_of_a_phrase_is_not_its_last_word():
+    surface, mentions = make_case()
+    features = mention_features(surface, mentions, N_GROUPS, torch.device("cpu"))
+    assert features.heads[1] == surface.words[3]  # "president"
+    assert features.kinds.tolist()[1] == N_GROUPS + 1  # no capital letter
+
+
+def test_scores_do_not_depend_on_blocks(monkeypatch):
+    surface, mentions = make_case()
+    torch.manual_seed(0)
+    clusterer = AntecedentClusterer(
+        BiaffinePairScorer(8, 8, 1, 0.0), n_pronoun_groups=N_GROUPS
+    ).eval()
+    for parameter in clusterer.parameters():
+        torch.nn.init.normal_(parameter)
+    states = torch.randn(11, 8)
+    spans = torch.from_numpy(mentions)
+    with torch.no_grad():
+        whole = clusterer.pair_logits(states, states, spans, None, surface)[1]
+        monkeypatch.setattr(layers.split_rows, "__defaults__", (4,))
+        parts = clusterer.pair_logits(states, states, spans, None, surface)[1]
+    torch.testing.assert_close(whole, parts)
+
+
+def test_features_without_a_surface_are_refused():
+    clusterer = AntecedentClusterer(BiaffinePairScorer(8, 8, 1, 0.0), n_pronoun_groups=N_GROUPS)
+    states, spans = torch.randn(3, 8), torch.tensor([(0, 0), (1, 1)])
+    with pytest.raises(ValueError, match="surface of the text"):
+        clusterer.pair_logits(states, states, spans, None)
