@@ -46,8 +46,8 @@ def build_s2e_model(
     pair_features (Optional[str]): The language ("en") by whose pronouns a pair's score also depends
         on what stands on the face of the text: who speaks and to whom, whose name it is, distances
         in words, sentences and mentions, nesting, and words in common. The paper's have none.
-    overlaps (bool): Whether a cluster may have two mentions of which one holds or crosses the other,
-        as in the paper.
+    overlaps (bool): Whether a cluster may have two mentions of which one holds or crosses the
+        other, as in the paper.
     own_mentions (bool): Whether to train the clusterer on the extractor's mistakes too, as mentions
         that corefer with nothing. The paper's are trained on true mentions alone; set it for data
         without singletons, where every true mention has a partner.
@@ -112,8 +112,8 @@ def build_mes_model(
     pair_features (Optional[str]): The language ("en") by whose pronouns a pair's score also depends
         on what stands on the face of the text: who speaks and to whom, whose name it is, distances
         in words, sentences and mentions, nesting, and words in common. The paper's have none.
-    overlaps (bool): Whether a cluster may have two mentions of which one holds or crosses the other,
-        as in the paper.
+    overlaps (bool): Whether a cluster may have two mentions of which one holds or crosses the
+        other, as in the paper.
     own_mentions (bool): Whether to train the clusterer on the extractor's mistakes too, as mentions
         that corefer with nothing. The paper's are trained on true mentions alone; set it for data
         without singletons, where every true mention has a partner.
