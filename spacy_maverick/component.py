@@ -10,6 +10,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example, validate_examples, validate_get_examples
 from thinc.api import Optimizer, set_dropout_rate
 
+from . import processes  # noqa: F401 - forked processes would hang without it
 from .doc.clusters import (
     DEFAULT_PREFIX,
     GoldClusters,
