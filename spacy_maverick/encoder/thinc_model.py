@@ -19,6 +19,7 @@ from thinc.api import (
     torch2xp,
     xp2torch,
 )
+from thinc.shims import Shim
 from thinc.types import Floats3d, Ints1d, Ragged
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 from transformers.utils import ModelOutput
@@ -86,6 +87,28 @@ class DocTransformerBatch(FullTransformerBatch):
         )
 
 
+class EncoderShim(PyTorchShim):
+    """A shim whose copies have a number of their own. An optimizer knows parameters by that number,
+    and would take the encoder that `nlp.replace_listeners` copies for the one it was copied from.
+    """
+
+    def copy(self) -> "EncoderShim":
+        """RETURNS (EncoderShim): A copy."""
+        return with_own_id(super().copy())
+
+
+def with_own_id(shim: Any) -> Any:
+    """Give a shim a number that no other has, as Thinc does for new ones but not for copies.
+
+    shim (Shim): The shim, changed in place.
+    RETURNS (Shim): The shim.
+    """
+    with Shim.global_id_lock:
+        Shim.global_id += 1
+        shim.id = Shim.global_id
+    return shim
+
+
 def make_model(
     settings: EncoderSettings,
     mixed_precision: bool = False,
@@ -98,7 +121,7 @@ def make_model(
     grad_scaler_config (Dict[str, Any]): Settings of Thinc's gradient scaler for mixed precision.
     RETURNS (Model[List[Doc], FullTransformerBatch]): The model.
     """
-    shim = PyTorchShim(
+    shim = EncoderShim(
         EncoderModule(settings),
         mixed_precision=mixed_precision,
         grad_scaler=PyTorchGradScaler(**{"enabled": mixed_precision, **grad_scaler_config}),
