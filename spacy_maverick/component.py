@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from spacy.errors import Errors
 from spacy.language import Language
-from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.tokens import Doc, Span
 from spacy.training import Example, validate_examples, validate_get_examples
 from thinc.api import Optimizer, set_dropout_rate
@@ -28,6 +27,7 @@ from .model.losses import Losses, coref_loss
 from .model.modules.maverick import Candidates, Scores
 from .scoring.metrics import SCORE_NAMES
 from .scoring.scorer import score_coref
+from .training.finetuning import FinetunedPipe, prefer_finetuning
 
 #: The model in this package.
 DEFAULT_MODEL = {"@architectures": "spacy-maverick.Pretrained.v1", "name": None}
@@ -90,6 +90,7 @@ def make_maverick_coref(
     span_cluster_prefix (str): What stands before the number in the keys of `doc.spans`.
     scorer (Optional[Callable]): The scoring method.
     """
+    prefer_finetuning(nlp, model)
     return MaverickCoref(
         nlp,
         model,
@@ -102,7 +103,7 @@ def make_maverick_coref(
     )
 
 
-class MaverickCoref(TrainablePipe):
+class MaverickCoref(FinetunedPipe):
     """Finds the mentions of a text and clusters those that mean the same."""
 
     def __init__(
