@@ -142,6 +142,7 @@ class MaverickCoref(FinetunedPipe):
             "given_cluster_prefix": given_cluster_prefix,
             "span_cluster_prefix": span_cluster_prefix,
         }
+        self._made_with = dict(self.cfg)
 
     def predict(self, docs: Iterable[Doc]) -> list[list[Cluster]]:
         """Resolve a batch of docs, without changing them.
@@ -281,6 +282,7 @@ class MaverickCoref(FinetunedPipe):
         path (Union[str, Path]): The component's folder.
         exclude (Iterable[str]): Names of fields to leave out.
         """
+        self._check_saved_settings()
         super().to_disk(path, exclude=[*exclude, "cfg"])
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
@@ -289,6 +291,7 @@ class MaverickCoref(FinetunedPipe):
         exclude (Iterable[str]): Names of fields to leave out.
         RETURNS (bytes): The weights.
         """
+        self._check_saved_settings()
         return super().to_bytes(exclude=[*exclude, "cfg"])
 
     def from_disk(self, path: Any, *, exclude: Iterable[str] = ()) -> "MaverickCoref":

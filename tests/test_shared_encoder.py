@@ -189,3 +189,23 @@ def test_encoders_that_were_one_are_two_to_an_optimizer(untrained):
     n_parameters = sum(p.grad is not None for s in shims for p in s._model.parameters())
     n_thinc = len(nlp.get_pipe("tagger").model.get_ref("softmax").param_names)
     assert len(optimizer._waiting) == n_parameters + n_thinc
+
+
+def test_an_encoder_with_grad_factor_0_does_not_decay(encoder):
+    settings = {
+        "components.maverick_coref.model.tok2vec.grad_factor": 0.0,
+        "components.tagger.model.tok2vec.grad_factor": 0.0,
+    }
+    nlp, _, examples = make_nlp("transformer", "MES", **{"paths.encoder": str(encoder), **settings})
+    nlp.replace_listeners("transformer", NAME, ["model.tok2vec"])
+    optimizer = create_adafactor(0.01, 0.01, weight_decay=0.5)
+    before = weights_of(nlp)
+    for _ in range(2):
+        nlp.update(examples, sgd=False)
+        for _, component in nlp.pipeline:
+            component.finish_update(optimizer)
+        optimizer.step_schedules()
+    after = weights_of(nlp)
+    changed = {key for key in before if not np.array_equal(before[key], after[key])}
+    assert {key[0] for key in changed} == {NAME, "tagger"}
+    assert all(str(key[-1]).startswith(("extractor", "clusterer", "W", "b")) for key in changed)

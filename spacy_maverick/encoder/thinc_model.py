@@ -201,6 +201,9 @@ def forward(
 
     def backprop(d_output: FullTransformerBatch) -> list[Doc]:
         d_states = d_output.model_output.last_hidden_state.squeeze(0)
+        if not bool(d_states.any()):
+            # With `grad_factor = 0`. Gradients of zeros would still let the weights decay.
+            return docs
         backprop_states(ArgsKwargs(args=(states,), kwargs={"grad_tensors": [d_states]}))
         return docs
 

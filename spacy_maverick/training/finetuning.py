@@ -23,6 +23,11 @@ RATE_TOO_HIGH = (
     "[training.optimizer], or a rate such as 0.00002."
 )
 
+NOT_SAVED = (
+    "These settings of '{name}' were changed after it was made, and are not saved with it: "
+    "{settings}. Give them to nlp.add_pipe, or to spacy.load(…, config=…)."
+)
+
 
 def prefer_finetuning(nlp: Language, model: Model) -> None:
     """Give a pipeline an optimizer for a pretrained model in place of spaCy's default, which is for
@@ -38,8 +43,11 @@ def prefer_finetuning(nlp: Language, model: Model) -> None:
 
 
 class FinetunedPipe(TrainablePipe):
-    """A component that plain loops of `nlp.update` train right, also from pretrained weights."""
+    """A component that plain loops of `nlp.update` train right, also from pretrained weights, and
+    that says what it would not save."""
 
+    cfg: dict[str, Any]
+    _made_with: dict[str, Any]
     _rate_told = False
 
     def finish_update(self, sgd: Optimizer) -> None:
@@ -62,6 +70,12 @@ class FinetunedPipe(TrainablePipe):
     def create_optimizer(self) -> Optimizer:
         """RETURNS (thinc.api.Optimizer): An optimizer for training a pretrained model further."""
         return create_adafactor(**RATES)
+
+    def _check_saved_settings(self) -> None:
+        changed = [name for name, value in self.cfg.items() if value != self._made_with.get(name)]
+        if changed:
+            text = NOT_SAVED.format(name=self.name, settings=", ".join(changed))
+            warnings.warn(text, MaverickWarning, stacklevel=4)
 
 
 def _default_optimizer() -> dict[str, Any]:
