@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from spacy.errors import Errors
 from spacy.language import Language
-from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.tokens import Doc, Span
 from spacy.training import Example, validate_examples, validate_get_examples
 from thinc.api import Optimizer, set_dropout_rate
 
+from . import processes  # noqa: F401 - forked processes would hang without it
 from .doc.batches import batches_by_words
 from .doc.clusters import (
     DEFAULT_PREFIX,
@@ -28,6 +28,7 @@ from .model.losses import Losses, coref_loss
 from .model.modules.maverick import Candidates, Scores
 from .scoring.metrics import SCORE_NAMES
 from .scoring.scorer import score_coref
+from .training.finetuning import FinetunedPipe, prefer_finetuning
 
 #: The model in this package.
 DEFAULT_MODEL = {"@architectures": "spacy-maverick.Pretrained.v1", "name": None}
@@ -88,6 +89,7 @@ def make_maverick_coref(
 
     The settings are those of `MaverickCoref`.
     """
+    prefer_finetuning(nlp, model)
     return MaverickCoref(
         nlp,
         model,
@@ -102,7 +104,7 @@ def make_maverick_coref(
     )
 
 
-class MaverickCoref(TrainablePipe):
+class MaverickCoref(FinetunedPipe):
     """Finds the mentions of a text and clusters those that mean the same."""
 
     def __init__(
@@ -149,6 +151,7 @@ class MaverickCoref(TrainablePipe):
             "max_sentence": max_sentence,
             "batch_words": batch_words,
         }
+        self._made_with = dict(self.cfg)
 
     def predict(self, docs: Iterable[Doc]) -> list[list[Cluster]]:
         """Resolve a batch of docs, without changing them.
@@ -295,10 +298,12 @@ class MaverickCoref(TrainablePipe):
 
     def to_disk(self, path: Any, *, exclude: Iterable[str] = ()) -> None:
         """Save the weights to disk, as any component of spaCy."""
+        self._check_saved_settings()
         super().to_disk(path, exclude=[*exclude, "cfg"])
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """Save the weights to bytes, as any component of spaCy."""
+        self._check_saved_settings()
         return super().to_bytes(exclude=[*exclude, "cfg"])
 
     def from_disk(self, path: Any, *, exclude: Iterable[str] = ()) -> "MaverickCoref":

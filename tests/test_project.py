@@ -1,5 +1,6 @@
 """The spaCy project: its configs, and the whole way from data to package."""
 
+import configparser
 import itertools
 import os
 import shutil
@@ -89,6 +90,15 @@ def test_the_readme_lists_the_commands_as_they_are(tmp_path):
     project_document(tmp_path, tmp_path / "README.md", no_emoji=True)
     # If not: python -m spacy project document . --output README.md --no-emoji
     assert (tmp_path / "README.md").read_text("utf8") == (ROOT / "README.md").read_text("utf8")
+
+
+def test_what_the_project_needs_is_installed_with_the_package():
+    """`spacy package --build wheel` needs wheel, which spaCy does not bring along."""
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read(ROOT / "setup.cfg")
+    required = parser["options"]["install_requires"].split()
+    assert any(name.startswith("wheel") for name in required)
+    assert "--build wheel" in (ROOT / "project.yml").read_text("utf8")
 
 
 def test_smoke(tmp_path):

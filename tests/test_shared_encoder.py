@@ -12,6 +12,7 @@ from tiny_encoders import make_tiny_encoder
 from tiny_pipelines import CLUSTERERS, clusters_of, evaluate, make_nlp, train
 
 from spacy_maverick.doc.clusters import get_clusters
+from spacy_maverick.training.optimizer import create_adafactor
 
 NAME = "maverick_coref"
 GOLD = [get_clusters(make_doc(text)) for text in ALL]
@@ -174,3 +175,37 @@ def test_a_missing_transformer_is_told_in_a_fresh_process(trained, tmp_path):
     script = f"import spacy; spacy.load({str(tmp_path)!r})('She left.')"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert "'transformer', which has not run" in done.stderr
+
+
+def test_encoders_that_were_one_are_two_to_an_optimizer(untrained):
+    nlp, _, examples = untrained
+    nlp.replace_listeners("transformer", NAME, ["model.tok2vec"])
+    shims = [s for _, pipe in nlp.pipeline for node in pipe.model.walk() for s in node.shims]
+    assert len({shim.id for shim in shims}) == len(shims) == 3
+    optimizer = create_adafactor(0.01, 0.01)
+    nlp.update(examples, sgd=False)
+    for _, component in nlp.pipeline:
+        component.finish_update(optimizer)
+    n_parameters = sum(p.grad is not None for s in shims for p in s._model.parameters())
+    n_thinc = len(nlp.get_pipe("tagger").model.get_ref("softmax").param_names)
+    assert len(optimizer._waiting) == n_parameters + n_thinc
+
+
+def test_an_encoder_with_grad_factor_0_does_not_decay(encoder):
+    settings = {
+        "components.maverick_coref.model.tok2vec.grad_factor": 0.0,
+        "components.tagger.model.tok2vec.grad_factor": 0.0,
+    }
+    nlp, _, examples = make_nlp("transformer", "MES", **{"paths.encoder": str(encoder), **settings})
+    nlp.replace_listeners("transformer", NAME, ["model.tok2vec"])
+    optimizer = create_adafactor(0.01, 0.01, weight_decay=0.5)
+    before = weights_of(nlp)
+    for _ in range(2):
+        nlp.update(examples, sgd=False)
+        for _, component in nlp.pipeline:
+            component.finish_update(optimizer)
+        optimizer.step_schedules()
+    after = weights_of(nlp)
+    changed = {key for key in before if not np.array_equal(before[key], after[key])}
+    assert {key[0] for key in changed} == {NAME, "tagger"}
+    assert all(str(key[-1]).startswith(("extractor", "clusterer", "W", "b")) for key in changed)

@@ -17,6 +17,7 @@ from transformers import (
 )
 from transformers.modeling_utils import no_init_weights
 
+from ..compact_weights import compact_bytes, expand_bytes
 from .pieces import SPEAKER_END, SPEAKER_START
 
 STORED_FILES = (".json", ".safetensors")
@@ -110,7 +111,10 @@ def encoder_to_bytes(transformer: PreTrainedModel, tokenizer: PreTrainedTokenize
         # The files of a slow tokenizer are of no use here and may be gone after loading.
         tokenizer.save_pretrained(folder, legacy_format=False)
         paths = [path for path in sorted(Path(folder).iterdir()) if path.suffix in STORED_FILES]
-        return srsly.msgpack_dumps({path.name: path.read_bytes() for path in paths})
+        files = {path.name: path.read_bytes() for path in paths}
+    for name in filter(_has_weights, files):
+        files[name] = compact_bytes(files[name])
+    return srsly.msgpack_dumps(files)
 
 
 def encoder_from_bytes(message: bytes) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
@@ -126,8 +130,13 @@ def encoder_from_bytes(message: bytes) -> tuple[PreTrainedModel, PreTrainedToken
                     "Expected the stored encoder to hold JSON and safetensors files only, but it "
                     f"holds {name!r}. Do not load this file unless you know where it comes from."
                 )
-            (Path(folder) / name).write_bytes(content)
+            weights = expand_bytes(content) if _has_weights(name) else content
+            (Path(folder) / name).write_bytes(weights)
         return load_encoder(folder, local_files_only=True)
+
+
+def _has_weights(name: str) -> bool:
+    return Path(name).suffix == ".safetensors"
 
 
 def add_speaker_tokens(transformer: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:

@@ -19,6 +19,7 @@ from thinc.api import (
     torch2xp,
     xp2torch,
 )
+from thinc.shims import Shim
 from thinc.types import Floats3d, Ints1d, Ragged
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 from transformers.utils import ModelOutput
@@ -87,6 +88,28 @@ class DocTransformerBatch(FullTransformerBatch):
         )
 
 
+class EncoderShim(RestingShim):
+    """A shim whose copies have a number of their own. An optimizer knows parameters by that number,
+    and would take the encoder that `nlp.replace_listeners` copies for the one it was copied from.
+    """
+
+    def copy(self) -> "EncoderShim":
+        """RETURNS (EncoderShim): A copy."""
+        return with_own_id(super().copy())
+
+
+def with_own_id(shim: Any) -> Any:
+    """Give a shim a number that no other has, as Thinc does for new ones but not for copies.
+
+    shim (Shim): The shim, changed in place.
+    RETURNS (Shim): The shim.
+    """
+    with Shim.global_id_lock:
+        Shim.global_id += 1
+        shim.id = Shim.global_id
+    return shim
+
+
 def make_model(
     settings: EncoderSettings,
     mixed_precision: bool = False,
@@ -99,7 +122,7 @@ def make_model(
     grad_scaler_config (Dict[str, Any]): Settings of Thinc's gradient scaler for mixed precision.
     RETURNS (Model[List[Doc], FullTransformerBatch]): The model.
     """
-    shim = RestingShim(
+    shim = EncoderShim(
         EncoderModule(settings),
         mixed_precision=mixed_precision,
         grad_scaler=PyTorchGradScaler(**{"enabled": mixed_precision, **grad_scaler_config}),
@@ -180,6 +203,9 @@ def forward(
 
     def backprop(d_output: FullTransformerBatch) -> list[Doc]:
         d_states = d_output.model_output.last_hidden_state.squeeze(0)
+        if not bool(d_states.any()):
+            # With `grad_factor = 0`. Gradients of zeros would still let the weights decay.
+            return docs
         backprop_states(ArgsKwargs(args=(states,), kwargs={"grad_tensors": [d_states]}))
         return docs
 

@@ -17,6 +17,7 @@ from thinc.api import ArgsKwargs, Model, torch2xp, xp2torch
 from thinc.types import Floats2d
 from thinc.util import get_torch_default_device
 
+from ..compact_weights import compact_bytes, expand_bytes
 from ..doc.categories import PronounSource, pronoun_table, word_features
 from ..doc.sentences import sentence_ends
 from ..doc.surface import surface_of
@@ -263,7 +264,7 @@ def _heads_to_bytes(heads: torch.nn.Module) -> bytes:
     weights = {name: weight.contiguous() for name, weight in heads.state_dict().items()}
     width = str(heads.extractor.start_classifier.hidden.in_features)
     metadata = {"width": width, "first_last": str(heads.first_last)}
-    return safetensors.torch.save(weights, metadata)
+    return compact_bytes(safetensors.torch.save(weights, metadata))
 
 
 def _heads_from_bytes(
@@ -276,7 +277,7 @@ def _heads_from_bytes(
     width, first_last = int(metadata["width"]), metadata["first_last"] == "True"
     heads = build(width=width, first_last=first_last)
     try:
-        heads.load_state_dict(safetensors.torch.load(data))
+        heads.load_state_dict(safetensors.torch.load(expand_bytes(data)))
     except RuntimeError as error:
         # The first line says nothing but that there are others, of which one is enough.
         reason = (str(error).splitlines()[1:] or [str(error)])[0].strip()

@@ -25,7 +25,7 @@ from thinc.api import Config, Model
 
 from ..component import MaverickCoref
 from ..encoder.huggingface import load_stored_encoder
-from ..encoder.thinc_model import encoder_module
+from ..encoder.thinc_model import encoder_module, with_own_id
 from ..model.heads import MaverickModel, get_heads
 from .authors_file import WEIGHTS, fetch
 from .authors_model import build_model, load_checkpoint
@@ -125,6 +125,23 @@ class PretrainedModel(Model):
             self._fill(block, registry.resolve({"model": block})["model"])
         super().from_dict(msg)
         return self
+
+    def _copy(self, seen: dict | None = None) -> "PretrainedModel":
+        """What `copy` calls. Thinc would make a plain model of it, without the source, and without
+        the references of the model inside."""
+        copied = PretrainedModel(self.source)
+        if self.layers:
+            inner = self.layers[0]._copy({} if seen is None else seen)
+            old, new = list(self.layers[0].walk()), list(inner.walk())
+            for node, its_copy in zip(old, new, strict=True):
+                for name in node.ref_names:
+                    ref = node.maybe_get_ref(name)
+                    its_copy.set_ref(name, None if ref is None else new[old.index(ref)])
+            copied._fill(self.attrs[BLOCK], inner)
+            # To an optimizer, the copy is another model.
+            for shim in copied.get_ref("heads").shims:
+                with_own_id(shim)
+        return copied
 
     def _fill(self, block: dict[str, Any], model: MaverickModel) -> None:
         self.attrs[BLOCK] = block

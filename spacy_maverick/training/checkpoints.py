@@ -18,6 +18,7 @@ from spacy.util import dict_to_dot
 from thinc.api import Config, Optimizer
 from thinc.compat import cupy, has_cupy_gpu
 
+from .data_digest import data_differences
 from .optimizer_state import (
     layers_from_dict,
     layers_to_dict,
@@ -40,6 +41,10 @@ OTHER_CONFIG = (
     "Type the command that it was made with to resume it, start anew with --no-resume, or choose "
     "another --output."
 )
+OTHER_DATA = (
+    "The checkpoint in {folder} was trained on other data. What differs:\n{differences}\n"
+    "Start anew with --no-resume, choose another --output, or put the earlier files back."
+)
 
 #: The state of Python's generator of random numbers, as `random.getstate` gives it.
 PythonState = tuple[Any, ...]
@@ -60,6 +65,7 @@ class Progress:
     results (List[Tuple[float, int]]): Score and step of each evaluation.
     losses (Dict[str, float]): The losses since the last evaluation.
     finished (bool): Whether nothing is left to do.
+    data (Dict[str, str]): Digests of the corpora, see `data_digest`.
     """
 
     step: int = -1
@@ -69,6 +75,7 @@ class Progress:
     results: list[tuple[float, int]] = field(default_factory=list)
     losses: dict[str, float] = field(default_factory=dict)
     finished: bool = False
+    data: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -111,13 +118,16 @@ def write_checkpoint(folder: Path, config: Config, run: Run) -> None:
             (new / STATE).write_bytes(srsly.msgpack_dumps(state))
 
 
-def read_progress(folder: Path, config: Config) -> Progress | None:
+def read_progress(
+    folder: Path, config: Config, data: dict[str, str] | None = None
+) -> Progress | None:
     """Look for a checkpoint.
 
     folder (Path): The folder.
     config (Config): The config of the run that is to be resumed.
+    data (Optional[Dict[str, str]]): Digests of its corpora, or None not to compare them.
     RETURNS (Optional[Progress]): How far that run has come, or None if there is no checkpoint.
-        Raises a ResumeError if the checkpoint is of another config.
+        Raises a ResumeError if the checkpoint is of another config or other data.
     """
     if not folder.exists():
         return None
@@ -129,6 +139,12 @@ def read_progress(folder: Path, config: Config) -> Progress | None:
         raise ResumeError(OTHER_CONFIG.format(folder=folder, differences="\n".join(differences)))
     progress = Progress(**json.loads((folder / PROGRESS).read_text(encoding="utf8")))
     progress.results = [(score, step) for score, step in progress.results]
+    # Checkpoints of earlier versions do not tell their data.
+    if data is not None and progress.data:
+        differences = data_differences(progress.data, data, config)
+        if differences:
+            lines = "\n".join(differences)
+            raise ResumeError(OTHER_DATA.format(folder=folder, differences=lines))
     return progress
 
 

@@ -40,6 +40,7 @@ from .checkpoints import (
     set_random_states,
     write_checkpoint,
 )
+from .data_digest import digest_data
 
 CHECKPOINT = "checkpoint"
 OTHER_DATA = (
@@ -64,7 +65,7 @@ def train(
     stdout: IO[str] = sys.stdout,
     stderr: IO[str] = sys.stderr,
 ) -> Path:
-    """Train a pipeline, or go on where an earlier run of the same config was stopped.
+    """Train a pipeline, or go on where an earlier run of the same config and data was stopped.
 
     Without interruption it gives what `spacy train` gives. At each evaluation, a checkpoint is
     written that has all that matters for the steps to come. What has a memory of its own that spaCy
@@ -85,13 +86,15 @@ def train(
         recover(folder)
     # Interpolated, and as it will be read from the checkpoint.
     plain_config = Config().from_str(config.to_str())
-    progress = read_progress(folders[CHECKPOINT], plain_config) if resume else None
+    data = digest_data(plain_config)
+    progress = read_progress(folders[CHECKPOINT], plain_config, data) if resume else None
     if progress is not None and progress.finished:
         stderr.write(f"Finished already, at step {progress.step}: nothing to do in {output}\n")
         return folders[DIR_MODEL_LAST]
     nlp = init_nlp(config, use_gpu=use_gpu)
     settings, train_corpus, dev_corpus = _resolve(nlp, use_gpu)
     run = Run(nlp, settings["optimizer"], progress or Progress())
+    run.progress.data = data
     batches = draw_batches(
         nlp, train_corpus, settings["batcher"], settings["max_epochs"], run.epoch_starts
     )

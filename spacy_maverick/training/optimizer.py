@@ -82,9 +82,12 @@ class Adafactor(Optimizer):
     Gradients are clipped by the length of all of them together. A Thinc optimizer meets parameters
     one at a time, so it cannot know that length when it is called: it takes each gradient in, and
     the weights move at the end of the step, in `step_schedules`, which `spacy train` calls when
-    every component has handed in its gradients. A training loop of your own has to call it too,
-    after each `nlp.update`, as for any Thinc optimizer with a schedule. With `grad_clip = 0`,
-    weights move at once.
+    every component has handed in its gradients.
+
+    A plain loop of `nlp.update` never calls it. So until it has been called once, a step ends where
+    `maverick_coref` has handed in its gradients (`end_update`), and the schedules go on when the
+    next step begins; gradients of components behind it are clipped by themselves. With
+    `grad_clip = 0`, weights move at once.
     """
 
     head_learn_rate: float
@@ -110,6 +113,9 @@ class Adafactor(Optimizer):
         self.head_names = re.compile(head_names)
         self.moments: dict[Key, _Moments] = {}
         self._waiting: dict[Key, tuple[Array, Array, float]] = {}
+        # What has moved in this step, and whether anyone says when a step ends.
+        self._moved: set[Key] = set()
+        self._is_told = False
 
     def __call__(
         self, key: Key, weights: Array, gradient: Array, *, lr_scale: float = 1.0
@@ -122,20 +128,26 @@ class Adafactor(Optimizer):
         lr_scale (float): Multiplies the learning rate of this step.
         RETURNS (Tuple[FloatsXd, FloatsXd]): The same two arrays.
         """
-        if key in self._waiting:
+        if key in self._waiting or key in self._moved:
             # The last step was never ended. Ending it late is better than mixing two steps.
-            self._move_all()
+            self._end_step()
         if self.grad_clip:
             self._waiting[key] = (weights, gradient.copy(), lr_scale)
         else:
             self._move(key, weights, gradient.copy(), lr_scale)
+            self._moved.add(key)
         gradient[...] = 0
         return weights, gradient
 
     def step_schedules(self) -> None:
         """End the step: move the weights that wait, and take the next learning rates."""
-        self._move_all()
-        super().step_schedules()
+        self._is_told = True
+        self._end_step()
+
+    def end_update(self) -> None:
+        """Move the weights that wait, unless this is a loop that says when a step ends."""
+        if not self._is_told:
+            self._move_all()
 
     def to_bytes(self, names: Mapping[Key, str]) -> bytes:
         """Write down what is remembered of the parameters, between two steps.
@@ -171,10 +183,16 @@ class Adafactor(Optimizer):
             setattr(self.moments.setdefault(keys[name], _Moments()), field, value)
         return self
 
+    def _end_step(self) -> None:
+        self._move_all()
+        self._moved.clear()
+        super().step_schedules()
+
     def _move_all(self) -> None:
         length = sum(_sum_of_squares(gradient) for _, gradient, _ in self._waiting.values()) ** 0.5
         scale = min(1.0, self.grad_clip / (length + 1e-6))
         waiting, self._waiting = self._waiting, {}
+        self._moved.update(waiting)
         for key, (weights, gradient, lr_scale) in waiting.items():
             if scale < 1.0:
                 gradient *= scale

@@ -87,6 +87,35 @@ def test_a_loop_that_never_ends_its_steps_still_learns():
     assert (weights < 0.9).all()
 
 
+@pytest.mark.parametrize("clip", [0.0, 1.0])
+def test_a_plain_loop_moves_weights_at_every_step_and_follows_schedules(clip):
+    optimizer = create_adafactor(0.1, warmup_linear(0.1, 2, 4), weight_decay=0.0, grad_clip=clip)
+    weights = np.zeros(3, dtype="f")
+    moved = []
+    for _ in range(4):
+        before = weights.copy()
+        optimizer((1, "W"), weights, np.ones(3, dtype="f"))
+        optimizer.end_update()  # as the component does
+        moved.append(float((before - weights)[0]))
+    # Warm-up and decay, as where `step_schedules` is called.
+    np.testing.assert_allclose(moved, [0.0, 0.05, 0.1, 0.05], atol=1e-6)
+
+
+def test_a_loop_that_ends_its_steps_is_left_to_it():
+    optimizer = create_adafactor(0.1, 0.1, weight_decay=0.0)
+    weights = {name: np.zeros(3, dtype="f") for name in ("U", "V")}
+    for _ in range(2):
+        optimizer.step_schedules()
+        optimizer((1, "U"), weights["U"], np.ones(3, dtype="f"))
+        before = weights["U"].copy()
+        optimizer.end_update()
+        assert (weights["U"] == before).all()  # others are still to hand in theirs
+        optimizer((2, "V"), weights["V"], np.ones(3, dtype="f"))
+        optimizer.step_schedules()
+        assert (weights["U"] != before).all()
+        assert (weights["U"] == weights["V"]).all()
+
+
 def test_it_goes_on_from_bytes():
     names = {number: f"layer {number}" for number in range(len(SHAPES))}
     generator = np.random.default_rng(0)

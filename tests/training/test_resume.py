@@ -177,6 +177,17 @@ def test_a_killed_process_is_resumed(killed):
     assert "COREF_CONLL_F" not in again.stdout
     assert_same(pipelines_of(output), expected)
 
+    # Other data under the same name is another run, and nothing is touched.
+    data = config_path.parent.parent / "all.spacy"
+    content = data.read_bytes()
+    DocBin(docs=[make_doc(text) for text in ALL[1:]]).to_disk(data)
+    other = run(arguments_of(config_path))
+    data.write_bytes(content)
+    assert other.exit_code == 1
+    assert f"corpora.train.path: {data} has other content" in other.stderr
+    assert "--no-resume" in other.stderr
+    assert_same(pipelines_of(output), expected)
+
     # Unless the user says so, and then it is trained from the beginning.
     anew = run(arguments_of(config_path, "--no-resume"))
     assert anew.exit_code == 0
