@@ -6,7 +6,7 @@ import numpy as np
 from spacy.errors import Errors
 from spacy.language import Language
 from spacy.pipeline.trainable_pipe import TrainablePipe
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 from spacy.training import Example, validate_examples, validate_get_examples
 from thinc.api import Optimizer, set_dropout_rate
 
@@ -19,6 +19,8 @@ from .doc.clusters import (
     set_clusters,
 )
 from .doc.extensions import register_extensions
+from .doc.given import given_mentions
+from .doc.pipelines import check_language, check_prefix
 from .doc.sentences import sentence_ends
 from .errors import MaverickWarning
 from .model.decoding import Cluster, decode
@@ -35,11 +37,6 @@ NOT_RUN = (
     "Component '{name}' gets the states of words from '{upstream}', which has not run on this Doc. "
     "Enable it, put it before '{name}' in the pipeline, or give '{name}' an encoder of its own "
     'with nlp.replace_listeners("{upstream}", "{name}", ["model.tok2vec"]).'
-)
-NO_SUCH_SPANS = (
-    "Component '{name}' is to cluster the spans in doc.spans[\"{key}\"] (setting mentions_key), "
-    "but the Doc has only these keys: {keys}. Check the name, and that what sets them "
-    "comes before '{name}'."
 )
 NOT_NUMBERED = (
     "Component '{name}' is to start from the clusters in doc.spans[\"{prefix}_1\"], "
@@ -130,6 +127,7 @@ class MaverickCoref(TrainablePipe):
         scorer (Optional[Callable]): The scoring method.
         """
         register_extensions()
+        check_prefix(nlp, name, span_cluster_prefix, given_cluster_prefix)
         self.vocab = nlp.vocab
         self.model = model
         self.name = name
@@ -149,6 +147,7 @@ class MaverickCoref(TrainablePipe):
         """
         docs = list(docs)
         self._check_initialized()
+        check_language(self.name, self.vocab.lang, getattr(self.model, "lang", None))
         if not any(len(doc) for doc in docs):
             # There is nothing to encode, and encoders differ in whether they take that.
             return [[] for _ in docs]
@@ -328,17 +327,4 @@ class MaverickCoref(TrainablePipe):
 
     def _given_mentions(self, doc: Doc) -> np.ndarray | None:
         key = self.cfg["mentions_key"]
-        if key is None:
-            return None
-        spans: Iterable[Span]
-        if key == "ents":
-            spans = doc.ents
-        elif key == "noun_chunks":
-            spans = doc.noun_chunks
-        elif key in doc.spans or not len(doc):
-            spans = doc.spans.get(key, ())
-        else:
-            keys = ", ".join(doc.spans) or "(none)"
-            raise ValueError(NO_SUCH_SPANS.format(name=self.name, key=key, keys=keys))
-        mentions = sorted({(span.start, span.end - 1) for span in spans if len(span)})
-        return np.array(mentions, dtype=np.int64).reshape(-1, 2)
+        return None if key is None else given_mentions(doc, key, self.name)
