@@ -1,6 +1,8 @@
-"""Put together the training data of the default model: what a company may use as well. In the first
-stage LitBank and the documents of OntoGUM whose texts are openly licensed or in the public domain; in
-the second these twice, the corpus that was annotated for this project, and GAP's development questions.
+"""Put together the training data of the default model: what a company may use as well.
+
+In the first stage these are LitBank and the documents of OntoGUM whose texts are openly licensed or
+in the public domain; in the second these twice, the corpus that was annotated for this project, and
+GAP's development questions.
 
 python scripts/open_corpus.py corpus assets/annotated assets/gap/gap-development.tsv
 """

@@ -7,6 +7,8 @@ the rest of what users call:
     dialogue           run a pipeline on turns of several speakers
     get_clusters       the clusters on a document, as pairs of tokens
     set_clusters       write clusters to a document, such as gold clusters
+    merge_docs         join documents, each with clusters of its own
+    keep_clusters      keep clusters in their place while tokens are merged or split
     resolve            the text with names in place of what refers to them
     save_pretrained    write the model of a trained pipeline to a folder
     register_extensions    make `doc._.coref_clusters` and the others known; importing does it
@@ -18,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from .doc.clusters import get_clusters, set_clusters
 from .doc.dialogue import dialogue
 from .doc.extensions import register_extensions
+from .doc.joining import keep_clusters, merge_docs
 from .doc.resolve import resolve
 from .pretrained.loading import load
 
@@ -27,7 +30,9 @@ if TYPE_CHECKING:
 __all__ = [
     "dialogue",
     "get_clusters",
+    "keep_clusters",
     "load",
+    "merge_docs",
     "register_extensions",
     "resolve",
     "save_pretrained",

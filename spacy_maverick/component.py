@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from spacy.errors import Errors
 from spacy.language import Language
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 from spacy.training import Example, validate_examples, validate_get_examples
 from thinc.api import Optimizer, set_dropout_rate
 
@@ -20,6 +20,8 @@ from .doc.clusters import (
     set_clusters,
 )
 from .doc.extensions import register_extensions
+from .doc.given import given_mentions
+from .doc.pipelines import check_language, check_prefix
 from .doc.sentences import MAX_SENTENCE, sentence_ends
 from .errors import MaverickWarning
 from .model.decoding import Cluster, decode
@@ -38,11 +40,6 @@ NOT_RUN = (
     "Component '{name}' gets the states of words from '{upstream}', which has not run on this Doc. "
     "Enable it, put it before '{name}' in the pipeline, or give '{name}' an encoder of its own "
     'with nlp.replace_listeners("{upstream}", "{name}", ["model.tok2vec"]).'
-)
-NO_SUCH_SPANS = (
-    "Component '{name}' is to cluster the spans in doc.spans[\"{key}\"] (setting mentions_key), "
-    "but the Doc has only these keys: {keys}. Check the name, and that what sets them "
-    "comes before '{name}'."
 )
 NOT_NUMBERED = (
     "Component '{name}' is to start from the clusters in doc.spans[\"{prefix}_1\"], "
@@ -139,6 +136,7 @@ class MaverickCoref(FinetunedPipe):
         scorer (Optional[Callable]): The scoring method.
         """
         register_extensions()
+        check_prefix(nlp, name, span_cluster_prefix, given_cluster_prefix)
         self.vocab = nlp.vocab
         self.model = model
         self.name = name
@@ -161,6 +159,7 @@ class MaverickCoref(FinetunedPipe):
         """
         docs = list(docs)
         self._check_initialized()
+        check_language(self.name, self.vocab.lang, getattr(self.model, "lang", None))
         upstream = missing_upstream(self.model, docs)
         if upstream is not None:
             raise ValueError(NOT_RUN.format(name=self.name, upstream=upstream))
@@ -338,17 +337,4 @@ class MaverickCoref(FinetunedPipe):
 
     def _given_mentions(self, doc: Doc) -> np.ndarray | None:
         key = self.cfg["mentions_key"]
-        if key is None:
-            return None
-        spans: Iterable[Span]
-        if key == "ents":
-            spans = doc.ents
-        elif key == "noun_chunks":
-            spans = doc.noun_chunks
-        elif key in doc.spans or not len(doc):
-            spans = doc.spans.get(key, ())
-        else:
-            keys = ", ".join(doc.spans) or "(none)"
-            raise ValueError(NO_SUCH_SPANS.format(name=self.name, key=key, keys=keys))
-        mentions = sorted({(span.start, span.end - 1) for span in spans if len(span)})
-        return np.array(mentions, dtype=np.int64).reshape(-1, 2)
+        return None if key is None else given_mentions(doc, key, self.name)

@@ -8,6 +8,22 @@ import pytest
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
 import torch
+from hypothesis import HealthCheck, settings
+
+# Examples are the same in every run. HYPOTHESIS_PROFILE=long tries many, and others every time.
+SLOW_CHECKS = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+settings.register_profile(
+    "fast",
+    max_examples=40,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=SLOW_CHECKS,
+)
+settings.register_profile(
+    "long", max_examples=5000, database=None, deadline=None, suppress_health_check=SLOW_CHECKS
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 # The machines that run the tests have few cores, and tiny models gain nothing from many threads.
 torch.set_num_threads(1)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import MaverickWarning
+from .lines import read_lines
 
 #: First and last token of a mention (both belong to it), counted through the whole document part.
 Mention = tuple[int, int]
@@ -24,8 +25,10 @@ REPEATED = "mentions repeated in one cluster"
 IN_TWO_CLUSTERS = "mentions in more than one cluster"
 UNENDED = "documents without '#end document'"
 
-_BEGIN = re.compile(r"#\s*begin document\s+(?P<name>.*?);?(?:\s*part\s+(?P<part>\d+))?\s*$")
+_BEGIN = re.compile(r"#\s*begin document\s(?P<rest>.*)")
 _END = re.compile(r"#\s*end document")
+#: Most digits of the number of a part.
+_MAX_DIGITS = 9
 _NO_MENTION = frozenset(("", "-", "_", "*"))
 # Brackets may run together, and where they do only the brackets tell one id from the next.
 _BRACKET = re.compile(r"(\(?)([^()|\s]*)(\)?)")
@@ -142,7 +145,7 @@ def read_conll(
                     f"{path}, line {number}: a document begins before '{header[0]}' has ended. "
                     f"Expected '#end document' first."
                 )
-            header = (_strip_parentheses(begin["name"]), int(begin["part"] or 0))
+            header = _parse_header(begin["rest"])
             sentences = [[]]
             n_documents += 1
         elif _END.match(line):
@@ -172,18 +175,17 @@ def read_conll(
         )
 
 
-def read_lines(path: str | Path) -> Iterator[str]:
-    """Read a text file in UTF-8, with or without a byte order mark. Any other raises a ValueError.
-
-    path (str | Path): The file.
-    YIELDS (str): Its lines, without line breaks.
-    """
-    with Path(path).open(encoding="utf-8-sig") as file:
-        try:
-            for line in file:
-                yield line.rstrip("\n")
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{path}: expected a text file in UTF-8, but {error}.") from error
+def _parse_header(rest: str) -> tuple[str, int]:
+    """The name and the part in what follows `#begin document`. By hand, since an expression with
+    several stretches of white space takes for ever on a long one."""
+    rest = rest.strip()
+    before, _, number = rest.rpartition("part")
+    digits = number.strip()
+    if number[:1].isspace() and digits.isdecimal() and len(digits) <= _MAX_DIGITS:
+        rest = before.rstrip()
+    else:
+        digits = "0"
+    return _strip_parentheses(rest.removesuffix(";")), int(digits)
 
 
 def _strip_parentheses(name: str) -> str:

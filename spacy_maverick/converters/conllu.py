@@ -12,8 +12,9 @@ from spacy.tokens import Doc
 
 from ..doc.clusters import Mention
 from ..registry import converters
-from .conll import IN_TWO_CLUSTERS, parse_brackets, read_lines
+from .conll import IN_TWO_CLUSTERS, parse_brackets
 from .documents import CorpusDocument, make_doc, make_vocab
+from .lines import read_lines
 
 WITH_GAPS = "mentions with gaps, which are filled"
 PARTS_MISSING = "mentions with gaps, of which parts are missing"
@@ -23,7 +24,7 @@ NO_TREE = "documents without heads, since a sentence has no single root"
 
 _N_COLUMNS = 10
 _ID, _FORM, _LEMMA, _UPOS, _XPOS, _FEATS, _HEAD, _DEPREL, _, _MISC = range(_N_COLUMNS)
-_PART = re.compile(r"\[(\d+)/(\d+)\]")
+_PART = re.compile(r"\[(\d{1,6})/(\d{1,6})\]")
 
 Row = list[str]
 
@@ -202,7 +203,19 @@ def _are_trees(section: _Section) -> bool:
     n_roots = sum(i == head for i, head in enumerate(section.heads))
     sentences = list(itertools.accumulate(section.sent_starts))
     rooted = {sentences[i] for i, head in enumerate(section.heads) if i == head}
-    return None not in section.heads and n_roots == len(rooted) == sum(section.sent_starts)
+    if None in section.heads or not n_roots == len(rooted) == sum(section.sent_starts):
+        return False
+    # From every word the way up has to end at a root: heads may also go round in a circle.
+    rooted_words = {i for i, head in enumerate(section.heads) if i == head}
+    for i in range(len(section.heads)):
+        way: dict[int, None] = {}
+        while i not in rooted_words and i not in way:
+            way[i] = None
+            i = section.heads[i]  # type: ignore[assignment]
+        if i not in rooted_words:
+            return False
+        rooted_words.update(way)
+    return True
 
 
 def _join_parts(
@@ -218,7 +231,9 @@ def _join_parts(
         else:
             joined[name] += mentions
     for (name, n_parts), parts in with_gaps.items():
-        numbered = [parts.get(number, []) for number in range(1, n_parts + 1)]
+        # As many as are there, whatever number the file says.
+        numbers = range(1, min(n_parts, len(parts) + 1) + 1)
+        numbered = [parts.get(number, []) for number in numbers] or [[], *parts.values()]
         counts = [len(mentions) for mentions in numbered]
         if min(counts) < max(counts):
             problems[PARTS_MISSING] += max(counts)

@@ -10,8 +10,8 @@ from spacy.tokens import Doc, Span
 
 from ..doc.clusters import Mention
 from ..registry import converters
-from .conll import read_lines
 from .documents import add_clusters
+from .lines import read_lines
 
 #: Key of `doc.user_data` that has a document's question: "pronoun", "a" and "b", each with its
 #: "text", the "offset" of its first character, and the "start" and "end" (exclusive) of its tokens;

@@ -13,16 +13,18 @@ from spacy.tokens import Doc
 
 from ..doc.clusters import Mention
 from ..registry import converters
-from .conll import read_lines
 from .conll2012 import get_genre
 from .documents import CorpusDocument, join_sentences, make_doc, make_vocab
+from .lines import read_lines
 
 SPEAKERS_MISFIT = "documents with more or fewer speakers than words, whose speakers are left out"
 
 _NAMES = ("doc_key", "doc_id", "document_id", "id")
+# JSON can write what is no character, and no text can hold it.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _NO_SPEAKER = frozenset(("", "-"))
 # The name and part of OntoNotes in one key: nw/wsj/24/wsj_2400_0.
-_ONTONOTES_KEY = re.compile(r"(?P<name>.+/[^/]*_\d{4})_(?P<part>\d+)")
+_ONTONOTES_KEY = re.compile(r"(?P<name>.+/[^/]*_\d{4})_(?P<part>\d{1,9})")
 
 
 @converters("jsonlines")
@@ -115,8 +117,12 @@ def _read_objects(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
             record = json.loads(line)
         except ValueError as error:
             raise ValueError(f"{where}: expected a JSON object, but {error}.") from error
+        except RecursionError as error:
+            raise ValueError(f"{where}: lists or objects are nested too deeply.") from error
         if not isinstance(record, dict):
             raise ValueError(f"{where}: expected a JSON object, but found {line[:80]!r}.")
+        if _SURROGATE.search(json.dumps(record, ensure_ascii=False)):
+            raise ValueError(f"{where}: expected text, but found half of a surrogate pair.")
         yield where, record
 
 
@@ -145,7 +151,10 @@ def _get_words(record: dict[str, Any], where: str) -> tuple[list[str], list[bool
     if "sentences" in record:
         tokens, starts = join_sentences(sentences)
     elif "EOS_indices" in record:
-        first_words = {0, *_get_list(record, "EOS_indices", where)}
+        ends = _get_list(record, "EOS_indices", where)
+        if not all(type(end) is int for end in ends):
+            raise ValueError(f"{where}: expected whole numbers in 'EOS_indices', got {ends!r:.80}.")
+        first_words = {0, *ends}
         starts = [i in first_words for i in range(len(tokens))]
     for word in tokens:
         if not isinstance(word, str):

@@ -4,9 +4,10 @@ gold document to a predicted one."""
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import index
 
 import numpy as np
-from spacy.tokens import Doc, SpanGroup
+from spacy.tokens import Doc, Span, SpanGroup
 
 DEFAULT_PREFIX = "coref_clusters"
 #: In the attributes of every group that is written here: which prefix it was written under.
@@ -17,6 +18,27 @@ PREFIX_ATTR = "coref_prefix"
 QUESTIONS_KEY = "coref_questions"
 
 Mention = tuple[int, int]
+
+NO_CLUSTERS = (
+    "Expected clusters as a list of lists, with a mention as a Span or as its first word and its "
+    "end (exclusive), such as [[(0, 2), (8, 9)], [(3, 5)]]. Got as {place}: {got!r:.80}."
+)
+NO_MENTIONS = (
+    "Expected every cluster to have a mention, but cluster {number} is empty. Leave it out."
+)
+OTHER_DOC = (
+    "Expected spans of the Doc that is written to, but {place} is {got!r:.80} of another one. Give "
+    "its place, (span.start, span.end), if that is the same in both."
+)
+OUTSIDE = (
+    "Expected mentions within the Doc, which has {n_words} words, but {place} is ({start}, {end}). "
+    "The end is exclusive, and words are counted from 0."
+)
+EMPTY = (
+    "Expected mentions of at least one word, but {place} is ({start}, {end}). Ends are exclusive: "
+    "({start}, {next}) is the word {start} alone."
+)
+DOUBLE = "Expected each mention once in a cluster, but {place} is ({start}, {end}) again."
 
 TEXTS_DIFFER = (
     "The predicted and the reference document of an example must have the same text but for white "
@@ -49,33 +71,38 @@ def find_prefix(doc: Doc) -> str:
 
 
 def get_clusters(doc: Doc, prefix: str = DEFAULT_PREFIX) -> list[list[Mention]]:
-    """Read the clusters from `doc.spans`. Spans and groups that are empty are passed over.
+    """Read the clusters from `doc.spans`. Spans and groups that are empty are passed over, and so
+    is a span that a group has already.
 
     doc (Doc): The document.
     prefix (str): What stands before the number in the keys.
     RETURNS (List[List[Tuple[int, int]]]): First word and end (exclusive) of each mention.
     """
     groups = (doc.spans[key] for key in cluster_keys(doc, prefix))
-    clusters = ([(span.start, span.end) for span in group if len(span)] for group in groups)
-    return [cluster for cluster in clusters if cluster]
+    spans = ([(span.start, span.end) for span in group if len(span)] for group in groups)
+    return [list(dict.fromkeys(cluster)) for cluster in spans if cluster]
 
 
 def set_clusters(
     doc: Doc,
-    clusters: Iterable[Sequence[Mention]],
+    clusters: Iterable[Iterable[Mention | Span]],
     prefix: str = DEFAULT_PREFIX,
     scores: Iterable[Sequence[float]] | None = None,
 ) -> None:
-    """Write clusters to `doc.spans`, in place of those that are there under the same prefix.
+    """Write clusters to `doc.spans`, in place of those that are there under the same prefix. If one
+    cannot be written, a ValueError says which, and the document stays as it is.
+
+    A mention may stand in several clusters, as in some corpora, but only once in each.
 
     doc (Doc): The document.
-    clusters (Iterable[Sequence[Tuple[int, int]]]): First word and end (exclusive) of each mention.
+    clusters (Iterable[Iterable[Union[Tuple[int, int], Span]]]): The mentions of each cluster: first
+        word and end (exclusive), or spans of the document.
     prefix (str): What stands before the number in the keys.
     scores (Optional[Iterable[Sequence[float]]]): The probability of each mention's link.
     """
     groups = []
-    for mentions in clusters:
-        spans = [doc[start:end] for start, end in mentions]
+    for number, mentions in enumerate(clusters, start=1):
+        spans = [doc[start:end] for start, end in _check_mentions(doc, mentions, number)]
         groups.append(SpanGroup(doc, attrs={PREFIX_ATTR: prefix}, spans=spans))
     for group, values in zip(groups, scores or (), strict=False):
         group.attrs["scores"] = [float(value) for value in values]
@@ -84,6 +111,36 @@ def set_clusters(
     for number, group in enumerate(groups, start=1):
         group.name = f"{prefix}_{number}"
         doc.spans[group.name] = group
+
+
+def _check_mentions(doc: Doc, mentions: Iterable[Mention | Span], number: int) -> list[Mention]:
+    """Tell what is wrong with a cluster, if anything is."""
+    if isinstance(mentions, (Span, str)) or not isinstance(mentions, (Iterable, SpanGroup)):
+        raise ValueError(NO_CLUSTERS.format(place=f"cluster {number}", got=mentions))
+    checked: list[Mention] = []
+    for n_before, mention in enumerate(mentions):
+        place = f"mention {n_before + 1} of cluster {number}"
+        if isinstance(mention, Span):
+            if mention.doc is not doc:
+                raise ValueError(OTHER_DOC.format(place=place, got=mention))
+            mention = (mention.start, mention.end)
+        try:
+            start, end = map(index, mention)
+        except (TypeError, ValueError) as error:
+            raise ValueError(NO_CLUSTERS.format(place=place, got=mention)) from error
+        if start == end:
+            raise ValueError(EMPTY.format(place=place, start=start, end=end, next=start + 1))
+        if not 0 <= start < end <= len(doc):
+            raise ValueError(OUTSIDE.format(n_words=len(doc), place=place, start=start, end=end))
+        checked.append((start, end))
+    if not checked:
+        raise ValueError(NO_MENTIONS.format(number=number))
+    if len(set(checked)) < len(checked):
+        again = next(i for i, mention in enumerate(checked) if mention in checked[:i])
+        start, end = checked[again]
+        place = f"mention {again + 1} of cluster {number}"
+        raise ValueError(DOUBLE.format(place=place, start=start, end=end))
+    return checked
 
 
 @dataclass

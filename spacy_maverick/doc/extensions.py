@@ -3,15 +3,21 @@ from typing import Any
 
 from spacy.tokens import Doc, Span, Token
 
+from ..errors import warn_once
 from .clusters import cluster_keys, find_prefix
 from .resolve import resolve
+
+NOT_OURS = (
+    "{attribute} is not spacy-maverick's and is left alone: it is {what}. The clusters that "
+    'maverick_coref finds are in doc.spans["coref_clusters_1"] and so on, and {instead} gives them.'
+)
 
 
 def register_extensions() -> None:
     """Make the extension attributes known to spaCy; safe to call often. Those that read clusters
     are getters over `doc.spans`, so they are never stale and need not be saved.
 
-    An attribute of the same name that somebody else has set is left alone.
+    An attribute of the same name that somebody else has set is left alone, with one warning.
     """
     getters: dict[Any, dict[str, Callable]] = {
         Doc: {"coref_clusters": get_doc_clusters, "coref_resolved": resolve},
@@ -22,8 +28,31 @@ def register_extensions() -> None:
         for name, getter in by_name.items():
             if not owner.has_extension(name):
                 owner.set_extension(name, getter=getter)
+            elif not _is_ours(owner, name, getter):
+                _tell(owner, name)
     if not Token.has_extension("speaker"):
         Token.set_extension("speaker", default=None)
+
+
+def _is_ours(owner: Any, name: str, getter: Callable) -> bool:
+    """By name, since a module that is loaded again has other functions."""
+    found = owner.get_extension(name)[2]
+    names = ("__module__", "__qualname__")
+    return all(getattr(found, key, None) == getattr(getter, key) for key in names)
+
+
+def _tell(owner: Any, name: str) -> None:
+    default, method, getter, _ = owner.get_extension(name)
+    function = getter or method
+    what = (
+        f"a value that something else sets, by default {default!r:.80}"
+        if function is None
+        else f"given by {getattr(function, '__module__', None)}"
+    )
+    called = "resolve(doc)" if name == "coref_resolved" else "get_clusters(doc)"
+    attribute = f"{owner.__name__}._.{name}"
+    instead = f"spacy_maverick.{called}"
+    warn_once(NOT_OURS.format(attribute=attribute, what=what, instead=instead))
 
 
 def get_doc_clusters(doc: Doc) -> list[list[Span]]:

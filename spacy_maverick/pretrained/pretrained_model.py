@@ -97,12 +97,15 @@ class PretrainedModel(Model):
         refs: dict[str, Model | None] = {"tok2vec": None, "heads": None}
         super().__init__("maverick_pretrained", _forward, init=_init, refs=refs)
         self.source = source
+        #: The language of the source, once it is loaded, if known. Saved weights may be of any.
+        self.lang: str | None = None
 
     def load(self) -> MaverickModel:
         """RETURNS (Model): The model inside, loaded from the source if there is none yet."""
         with LOADING:
             if not self.layers:
                 self._fill(*load_pretrained(self.source))
+                self.lang = _language_of(self.source)
         return self.layers[0]
 
     def get_ref(self, name: str) -> Model:
@@ -124,6 +127,7 @@ class PretrainedModel(Model):
         if block != self.attrs.get(BLOCK):
             self._fill(block, registry.resolve({"model": block})["model"])
         super().from_dict(msg)
+        self.lang = None
         return self
 
     def _copy(self, seen: dict | None = None) -> "PretrainedModel":
@@ -182,6 +186,15 @@ def load_pretrained(name: str | None = None) -> tuple[dict[str, Any], MaverickMo
     if "nlp" in Config().from_disk(path / CONFIG, interpolate=False):
         return _take_model(spacy.load(path), name)
     return _load_folder(path)
+
+
+def _language_of(name: str | None) -> str | None:
+    """The language that a source was trained on, by its meta data. Checkpoints have none."""
+    folder = DEFAULT_FOLDER if name is None else Path(name)
+    if name is not None and not folder.exists() and is_package(name):
+        spec = find_spec(name)
+        folder = Path(spec.origin or "").parent if spec else folder
+    return srsly.read_json(folder / META).get("lang") if (folder / META).is_file() else None
 
 
 def save_pretrained(nlp: Language, folder: str | Path, *, precision: Precision = "float16") -> None:

@@ -37,6 +37,56 @@ def test_writing_replaces_own_keys_and_no_others():
     assert doc.spans["coref_clusters_1"].attrs["scores"] == [0.75, 1.0]
 
 
+def test_spans_and_pairs_are_written_alike():
+    doc = NLP("Ann saw Eve and Ann")
+    set_clusters(doc, [[doc[0:1], doc[4:5]], ((2, 3), np.array([0, 3]))])
+    assert get_clusters(doc) == [[(0, 1), (4, 5)], [(2, 3), (0, 3)]]
+    set_clusters(doc, doc._.coref_clusters)
+    set_clusters(doc, [doc.spans["coref_clusters_1"]])
+    assert get_clusters(doc) == [[(0, 1), (4, 5)]]
+    set_clusters(doc, (iter([mention]) for mention in [(0, 1), (0, 2)]))
+    assert get_clusters(doc) == [[(0, 1)], [(0, 2)]]
+
+
+@pytest.mark.parametrize(
+    ["clusters", "message"],
+    [
+        ([[(0, 1)], [(1, 2), (3, 5)]], r"4 words, but mention 2 of cluster 2 is \(3, 5\)"),
+        ([[(-1, 1)]], r"within the Doc.*mention 1 of cluster 1 is \(-1, 1\)"),
+        ([[(2, 1)]], r"within the Doc.*is \(2, 1\)"),
+        ([[(0, 1), (2, 2)]], r"at least one word.*\(2, 3\) is the word 2 alone"),
+        ([[(0, 1), (2, 3), (0, 1)]], r"once.*mention 3 of cluster 1 is \(0, 1\) again"),
+        ([[(0, 1)], []], "cluster 2 is empty"),
+        ([(0, 1), (2, 3)], r"list of lists.*mention 1 of cluster 1: 0"),
+        ([0, 1], r"list of lists.*cluster 1: 0"),
+        (["ab"], r"list of lists.*cluster 1: 'ab'"),
+        ([[(0.0, 1.0)]], r"list of lists.*\(0.0, 1.0\)"),
+        ([[(0, 1, 2)]], r"list of lists.*\(0, 1, 2\)"),
+    ],
+)
+def test_nonsense_is_refused_by_name_and_changes_nothing(clusters, message):
+    doc = NLP("a b c d")
+    set_clusters(doc, [[(0, 1), (1, 2)]])
+    with pytest.raises(ValueError, match=message):
+        set_clusters(doc, clusters)
+    assert get_clusters(doc) == [[(0, 1), (1, 2)]]
+
+
+def test_spans_where_lists_of_them_belong_and_of_other_documents_are_refused():
+    doc, other = NLP("a b c d"), NLP("a b c d")
+    with pytest.raises(ValueError, match=r"list of lists.*cluster 1: a b"):
+        set_clusters(doc, [doc[0:2], doc[3:4]])
+    with pytest.raises(ValueError, match="mention 1 of cluster 1 is a b of another"):
+        set_clusters(doc, [[other[0:2]]])
+
+
+def test_a_span_that_a_group_has_twice_is_read_once():
+    doc = NLP("a b c d")
+    doc.spans["coref_clusters_1"] = [doc[2:3], doc[0:1], doc[2:3], doc[1:1]]
+    assert get_clusters(doc) == [[(2, 3), (0, 1)]]
+    set_clusters(doc, get_clusters(doc))
+
+
 def test_gold_clusters_may_be_numbered_from_0():
     doc = NLP("a b c d")
     doc.spans["coref_clusters_0"] = [doc[0:1], doc[1:2]]
