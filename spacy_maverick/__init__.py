@@ -7,6 +7,7 @@ the rest of what users call:
     dialogue           run a pipeline on turns of several speakers
     get_clusters       the clusters on a document, as pairs of tokens
     set_clusters       write clusters to a document, such as gold clusters
+    get_entities       the entities of a document: name, mentions, scores, sentences
     resolve            the text with names in place of what refers to them
     save_pretrained    write the model of a trained pipeline to a folder
 """
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from .doc.clusters import get_clusters, set_clusters
 from .doc.dialogue import dialogue
+from .doc.entities import get_doc_entities as get_entities
 from .doc.extensions import register_extensions
 from .doc.resolve import resolve
 from .pretrained.loading import load
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "dialogue",
     "get_clusters",
+    "get_entities",
     "load",
     "register_extensions",
     "resolve",

@@ -26,14 +26,24 @@ def sentence_ends(docs: Iterable[Doc]) -> list[np.ndarray]:
     ends = []
     missing = False
     for doc in docs:
-        if doc.has_annotation("SENT_START"):
-            # Sentences that a user's hook makes may leave out the beginning of the text.
-            starts = sorted({0, *(sent.start for sent in doc.sents)}) if len(doc) else []
-        else:
-            missing = True
-            starts = np.flatnonzero(Sentencizer().predict([doc])[0]).tolist()
+        missing = missing or not doc.has_annotation("SENT_START")
+        starts = sentence_starts(doc)
         lengths = np.diff([*starts, len(doc)])
         ends.append(np.repeat(np.cumsum(lengths), lengths))
     if missing:
         warnings.warn(NO_SENTENCES, MaverickWarning, stacklevel=1)
     return ends
+
+
+def sentence_starts(doc: Doc) -> list[int]:
+    """Find where sentences start, by rule where nothing has set boundaries.
+
+    doc (Doc): The document.
+    RETURNS (List[int]): The first word of each sentence.
+    """
+    if not len(doc):
+        return []
+    if doc.has_annotation("SENT_START"):
+        # Sentences that a user's hook makes may leave out the beginning of the text.
+        return sorted({0, *(sent.start for sent in doc.sents)})
+    return np.flatnonzero(Sentencizer().predict([doc])[0]).tolist()
