@@ -5,6 +5,7 @@ the rest of what users call:
 
     load               a pipeline around a pretrained model, in one call
     dialogue           run a pipeline on turns of several speakers
+    extend             add text to a document, with its chains kept and grown
     get_clusters       the clusters on a document, as pairs of tokens
     set_clusters       write clusters to a document, such as gold clusters
     get_entities       the entities of a document: name, mentions, scores, sentences
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from .doc.clusters import get_clusters, set_clusters
 from .doc.dialogue import dialogue
 from .doc.entities import get_doc_entities as get_entities
+from .doc.extend import extend
 from .doc.extensions import register_extensions
 from .doc.resolve import resolve
 from .pretrained.loading import load
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "dialogue",
+    "extend",
     "get_clusters",
     "get_entities",
     "load",
