@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections import Counter
+from typing import Any
 
 import numpy as np
 from spacy.language import Language
@@ -110,8 +111,8 @@ def _read_again(nlp: Language, doc: Doc, old: list[int], text: str, speaker: str
     if tokens and len(new) and not (tokens[-1].is_space or new[0].is_space):
         spaces[len(tokens) - 1] = True
     # None leaves it to the pipeline whether a sentence starts there.
-    starts = [i in first or n == 0 for n, i in enumerate(old)]
-    starts += [True if token.i == 0 else None for token in new]  # type: ignore[list-item]
+    starts: list[bool | None] = [i in first or n == 0 for n, i in enumerate(old)]
+    starts += [True if token.i == 0 else None for token in new]
     words = [token.text for token in (*tokens, *new)]
     read = Doc(nlp.vocab, words=words, spaces=spaces, sent_starts=starts)  # type: ignore[arg-type]
     for token in read:
@@ -138,7 +139,7 @@ def _join(doc: Doc, read: Doc, n_old: int) -> Doc:
     same = len({part.tensor.shape[1:] for part in parts if len(part)}) == 1
     exclude = ["spans"] if same else ["spans", "tensor"]
     space = len(new) > 0 and not new[0].is_space
-    longer = Doc.from_docs(parts, ensure_whitespace=space, exclude=exclude)
+    longer = Doc.from_docs(parts, ensure_whitespace=space, exclude=exclude)  # type: ignore[call-arg]
     if len(doc) and not len(new):
         longer = doc.copy()
     for key, value in doc.user_data.items():
@@ -184,7 +185,7 @@ def _add(doc: Doc, key: str, mentions: dict[Mention, float], prefix: str) -> Non
     """Add mentions to a chain, in text order."""
     group = doc.spans.get(key)
     known: dict[Mention, float] = {}
-    attrs = {PREFIX_ATTR: prefix}
+    attrs: dict[str, Any] = {PREFIX_ATTR: prefix}
     if group is not None:
         attrs = dict(group.attrs)
         scores = attrs.get("scores") or [1.0] * len(group)

@@ -118,5 +118,5 @@ def test_nothing_and_nonsense(nlp):
         other = spacy.blank("en")
         other.add_pipe("sentencizer")
         extend(other, None, "Ann ran.")
-    with pytest.raises(ValueError, match="same vocabulary"):
+    with pytest.raises(ValueError, match="own vocabulary"):
         extend(nlp, spacy.blank("en")("Ann ran."), "She fell.")
