@@ -13,7 +13,7 @@ from spacy.tokens import Doc, Span
 import spacy_maverick
 
 VERBS = {"founded", "led", "sold", "admired", "met"}
-TEXT = "Thomas Watson worked for IBM in New York. He led it for decades, and his son admired him."
+TEXT = "Thomas Watson joined IBM in 1914. He led it for decades, and his customers admired it."
 
 
 class Triple(NamedTuple):
@@ -30,7 +30,8 @@ def name_of(mention: Span) -> str:
 def relations(doc: Doc) -> list[Triple]:
     """Find the relations between mentions, in text order."""
     mentions = sorted({(m.start, m.end) for cluster in doc._.coref_clusters for m in cluster})
-    ends_at = {end: doc[start:end] for start, end in mentions}
+    # The longest mention at a place: who admires in "the son of Ann admired her" is not Ann.
+    ends_at = {end: doc[start:end] for start, end in reversed(mentions)}
     starts_at = {start: doc[start:end] for start, end in mentions}
     return [
         Triple(name_of(ends_at[token.i]), token.lower_, name_of(starts_at[token.i + 1]))

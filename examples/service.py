@@ -2,7 +2,7 @@
 
 pip install fastapi uvicorn
 python examples/service.py
-curl -d '{"text": "Ada met Bob. She waved."}' -H 'content-type: application/json' localhost:8000/resolve
+curl localhost:8000/resolve --json '{"text": "Ada met Bob. She waved."}'
 """
 
 import asyncio
