@@ -5,10 +5,12 @@ the rest of what users call:
 
     load               a pipeline around a pretrained model, in one call
     dialogue           run a pipeline on turns of several speakers
+    extend             add text to a document, with its chains kept and grown
     get_clusters       the clusters on a document, as pairs of tokens
     set_clusters       write clusters to a document, such as gold clusters
     merge_docs         join documents, each with clusters of its own
     keep_clusters      keep clusters in their place while tokens are merged or split
+    get_entities       the entities of a document: name, mentions, scores, sentences
     resolve            the text with names in place of what refers to them
     save_pretrained    write the model of a trained pipeline to a folder
     register_extensions    make `doc._.coref_clusters` and the others known; importing does it
@@ -19,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from .doc.clusters import get_clusters, set_clusters
 from .doc.dialogue import dialogue
+from .doc.entities import get_doc_entities as get_entities
+from .doc.extend import extend
 from .doc.extensions import register_extensions
 from .doc.joining import keep_clusters, merge_docs
 from .doc.resolve import resolve
@@ -29,7 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "dialogue",
+    "extend",
     "get_clusters",
+    "get_entities",
     "keep_clusters",
     "load",
     "merge_docs",

@@ -35,6 +35,7 @@ class PronounTable:
     possible_possessives (FrozenSet[str]): Pronouns that may say so, such as "her".
     relatives (FrozenSet[str]): Pronouns that open a relative clause.
     possessive_ending (str): What makes a name say so, as in "Ada's".
+    indefinites (FrozenSet[str]): Words that open a phrase which brings something new.
     """
 
     groups: dict[str, str]
@@ -43,6 +44,7 @@ class PronounTable:
     possible_possessives: frozenset[str] = frozenset()
     relatives: frozenset[str] = frozenset()
     possessive_ending: str = ""
+    indefinites: frozenset[str] = frozenset()
 
 
 @registry.pronouns("en")
@@ -66,6 +68,7 @@ def english_pronouns() -> PronounTable:
         possible_possessives=frozenset(["her"]),
         relatives=frozenset(["who", "whom", "whose", "which"]),
         possessive_ending="'s",
+        indefinites=frozenset(["a", "an", "another", "any", "some"]),
     )
 
 

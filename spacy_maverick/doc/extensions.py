@@ -5,6 +5,7 @@ from spacy.tokens import Doc, Span, Token
 
 from ..errors import warn_once
 from .clusters import cluster_keys, find_prefix
+from .entities import get_doc_entities, get_span_entity, get_token_entity
 from .resolve import resolve
 
 NOT_OURS = (
@@ -20,9 +21,17 @@ def register_extensions() -> None:
     An attribute of the same name that somebody else has set is left alone, with one warning.
     """
     getters: dict[Any, dict[str, Callable]] = {
-        Doc: {"coref_clusters": get_doc_clusters, "coref_resolved": resolve},
-        Token: {"coref_clusters": get_token_clusters},
-        Span: {"coref_clusters": get_span_clusters},
+        Doc: {
+            "coref_clusters": get_doc_clusters,
+            "coref_entities": get_doc_entities,
+            "coref_resolved": resolve,
+        },
+        Token: {"coref_clusters": get_token_clusters, "coref_entity": get_token_entity},
+        Span: {
+            "coref_clusters": get_span_clusters,
+            "coref_entity": get_span_entity,
+            "coref_resolved": resolve,
+        },
     }
     for owner, by_name in getters.items():
         for name, getter in by_name.items():

@@ -1,227 +1,261 @@
-"""The text of a document with each mention replaced by its cluster's best name."""
+"""The text of a document with each mention replaced by its entity's name."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
-from spacy.symbols import ADP, AUX, DET, NOUN, NUM, PRON, PROPN, PUNCT, SCONJ, VERB
-from spacy.tokens import Doc, Span, Token
+from spacy.tokens import Doc, Span
 
-from .categories import NOT_PRONOUN, pronoun_table, word_features
-from .clusters import find_prefix, get_clusters
+from .clusters import cluster_keys, find_prefix
+from .names import POSSESSIVE_ENDINGS, PRONOUN, NameChoice, Names, bare
 
-#: What ends the part of a noun phrase that its head stands in: "[the father] of Ada".
-AFTER_HEAD = {ADP, AUX, PUNCT, SCONJ, VERB}
-#: Ways to write the possessive ending as a token of its own.
-POSSESSIVE_ENDINGS = {"'s", "’s", "'", "’"}
-
-#: What ends a sentence where nothing has set sentence boundaries.
-SENTENCE_ENDINGS = {".", "!", "?", "…"}
 #: How deep names are written inside names, which would otherwise double the text at each level.
 MAX_DEPTH = 4
 
-PRONOUN, PHRASE, NAME = range(3)
 
+@dataclass(frozen=True)
+class Replacement:
+    """A mention that was replaced, all in characters.
 
-def resolve(doc: Doc) -> str:
-    """Replace each mention by the best name that its cluster has: a proper noun, else a noun
-    phrase. Clusters of nothing but pronouns, and relative pronouns, stay as they are.
-
-    Of nested mentions the outermost is replaced; where it stays, the ones inside it are.
-
-    doc (Doc): A document with clusters.
-    RETURNS (str): The text.
+    start (int): Where its name begins in the resolved text.
+    end (int): Where it ends, exclusive.
+    source_start (int): Where the mention begins in the document's text.
+    source_end (int): Where it ends, exclusive.
     """
-    return _Resolver(doc).text(0, len(doc))
+
+    start: int
+    end: int
+    source_start: int
+    source_end: int
+
+
+class Resolved(str):
+    """A text with names in place of what refers to them. It is a string like any other, and knows
+    where each of its characters comes from.
+
+    replacements (List[Replacement]): What was replaced, in text order. All else is as it was.
+    source_start (int): Where the text begins in the document's.
+    """
+
+    replacements: list[Replacement]
+    source_start: int
+
+    def source(self, offset: int) -> int:
+        """Where a character stands in the document's text. One of a name is at the beginning of the
+        mention that the name replaces, and the end of a text is the end of its source.
+
+        offset (int): A place in the resolved text, from 0 up to its length.
+        RETURNS (int): The place in `doc.text`.
+        """
+        if not 0 <= offset <= len(self):
+            raise IndexError(f"Expected an offset from 0 to {len(self)}, got {offset}.")
+        number = bisect_right(self.replacements, offset, key=attrgetter("start"))
+        if number == 0:
+            return self.source_start + offset
+        last = self.replacements[number - 1]
+        if offset < last.end:
+            return last.source_start
+        return last.source_end + offset - last.end
+
+    def source_span(self, start: int, end: int) -> tuple[int, int]:
+        """What a part of the text stands for: characters as they are, and all of each mention whose
+        name it touches.
+
+        start (int): Where the part begins in the resolved text.
+        end (int): Where it ends, exclusive.
+        RETURNS (Tuple[int, int]): The same in `doc.text`.
+        """
+        inside = (r for r in self.replacements if r.start < end <= r.end and start < end)
+        stop = next((r.source_end for r in inside), None)
+        return self.source(start), self.source(end) if stop is None else stop
+
+
+def resolve(
+    text: Doc | Span,
+    *,
+    min_probability: float = 0.0,
+    pronouns_only: bool = False,
+    first_and_second_person: bool = False,
+    name: NameChoice = "best",
+) -> Resolved:
+    """Replace each mention by the name that its entity has: a proper noun, else a noun phrase.
+
+    What would lose or double text stays as it is: relative pronouns; mentions of entities without a
+    name, or whose only name is a clause; a mention that contains another of its own entity, or one
+    that names another entity, or that tells more than the name; and one that a verb leans on
+    ("she's"). Of nested mentions the outermost that does not stay is replaced.
+
+    text (Union[Doc, Span]): A document with clusters, or a part of one.
+    min_probability (float): Replace only mentions whose link is at least as probable.
+    pronouns_only (bool): Replace pronouns, and no names and phrases by better ones.
+    first_and_second_person (bool): Replace "I", "we" and "you" too. Verbs do not change with them.
+    name (str): Which name an entity has: "best", "longest" or "first".
+    RETURNS (Resolved): The text, a `str` that can tell where each character comes from.
+    """
+    doc = text if isinstance(text, Doc) else text.doc
+    resolver = _Resolver(doc, min_probability, pronouns_only, first_and_second_person, name)
+    if isinstance(text, Doc):
+        return _join(resolver.pieces(0, len(doc)), 0)
+    pieces = resolver.pieces(text.start, text.end)
+    # A span's text ends with its last word, not with the space after it.
+    if pieces and len(text) and text[-1].whitespace_:
+        pieces[-1] = (pieces[-1][0][: -len(text[-1].whitespace_)], None)
+    return _join(pieces, text.start_char)
+
+
+#: A part of the resolved text, and the mention that was replaced by it, if one was.
+_Piece = tuple[str, Span | None]
 
 
 @dataclass
-class _Name:
-    """The mention that stands for its cluster."""
+class _Chain:
+    """The mentions of an entity, and the one that stands for it."""
 
-    cluster: int
-    span: Span
-    kind: int
+    number: int
+    mentions: list[Span]
+    name: Span
+    usable: bool
 
 
 class _Resolver:
     """Carries what every step of the recursion over nested mentions needs to know."""
 
-    def __init__(self, doc: Doc) -> None:
+    def __init__(
+        self, doc: Doc, least: float, pronouns_only: bool, all_persons: bool, choice: NameChoice
+    ) -> None:
         self.doc = doc
-        self.table = pronoun_table(doc.lang_)
-        self.tagged = doc.has_annotation("POS")
-        self.parsed = doc.has_annotation("DEP")
-        self.split = doc.has_annotation("SENT_START")
-        self.pronouns = word_features(doc).pronouns
-        self.names: dict[tuple[int, int], _Name] = {}
-        for number, cluster in enumerate(get_clusters(doc, find_prefix(doc))):
-            name = self._best(number, [doc[start:end] for start, end in cluster])
-            for mention in cluster:
-                self.names.setdefault(mention, name)
-        self.in_order = sorted(self.names, key=lambda mention: (mention[0], -mention[1]))
+        self.names = Names(doc)
+        self.pronouns_only = pronouns_only
+        self.all_persons = all_persons
+        self.chains: dict[tuple[int, int], _Chain] = {}
+        self.unsure: set[tuple[int, int]] = set()
+        for number, key in enumerate(cluster_keys(doc, find_prefix(doc))):
+            group = doc.spans[key]
+            scores = group.attrs.get("scores", [1.0] * len(group))
+            mentions = [span for span in group if len(span)]
+            if not mentions:
+                continue
+            best = self.names.choose(mentions, choice)
+            usable = self.names.kind(best) > PRONOUN and self.names.can_be_written(best)
+            chain = _Chain(number, mentions, best, usable)
+            for span, score in zip(group, scores, strict=False):
+                borders = (span.start, span.end)
+                if len(span) and self.chains.setdefault(borders, chain) is chain and score < least:
+                    self.unsure.add(borders)
+        self.in_order = sorted(self.chains, key=lambda mention: (mention[0], -mention[1]))
 
-    def text(self, start: int, end: int, within: tuple[int, ...] = ()) -> str:
-        """The text from one token to another. Clusters in `within` are being written already, and
-        are not written inside themselves."""
+    def pieces(self, start: int, end: int, within: tuple[int, ...] = ()) -> list[_Piece]:
+        """The text from one token to another. Chains in `within` are being written already, and are
+        not written inside themselves."""
         if len(within) > MAX_DEPTH:
-            return _plain(self.doc, start, end)
-        parts = []
+            return [(_plain(self.doc, start, end), None)]
+        parts: list[_Piece] = []
         position = start
+        for first, last in self._mentions_in(start, end):
+            whole = within and (first, last) == (start, end)
+            if first < position or whole:
+                continue
+            parts.append((_plain(self.doc, position, first), None))
+            parts.extend(self._mention(first, last, within))
+            position = last
+        parts.append((_plain(self.doc, position, end), None))
+        return [part for part in parts if part[0]]
+
+    def _mentions_in(self, start: int, end: int) -> Iterable[tuple[int, int]]:
         begin = bisect_left(self.in_order, start, key=itemgetter(0))
         stop = bisect_left(self.in_order, end, key=itemgetter(0))
-        for first, last in self.in_order[begin:stop]:
-            whole = within and (first, last) == (start, end)
-            if first < position or last > end or whole:
-                continue
-            parts.append(_plain(self.doc, position, first))
-            parts.append(self._mention(first, last, within))
-            position = last
-        parts.append(_plain(self.doc, position, end))
-        return "".join(parts)
+        return (borders for borders in self.in_order[begin:stop] if borders[1] <= end)
 
-    def _mention(self, start: int, end: int, within: tuple[int, ...]) -> str:
+    def _mention(self, start: int, end: int, within: tuple[int, ...]) -> list[_Piece]:
         span = self.doc[start:end]
-        name = self.names[start, end]
-        stays = (
-            name.kind == PRONOUN
-            or name.cluster in within
-            or span.text == name.span.text
-            or self._is_relative(span)
-            or self._has_clitic(span)
-            or (self._is_possessive(span) and not self.table.possessive_ending)
-        )
-        if stays:
-            return self.text(start, end, (*within, name.cluster))
-        written = self._written(name, within)
-        if self._is_possessive(span):
-            written += self._possessive_ending(_bare(name.span))
-        if self._opens_sentence(span[0]):
-            written = written[:1].upper() + written[1:]
-        return written + span[-1].whitespace_
+        chain = self.chains[start, end]
+        if chain.number in within or self._stays(span, chain):
+            return self.pieces(start, end, (*within, chain.number))
+        possessive = self.names.is_possessive(span)
+        written = self._written(chain, span, within)
+        if possessive:
+            written += self._possessive_ending(chain)
+        return [(written, span), (span[-1].whitespace_, None)]
 
-    def _written(self, name: _Name, within: tuple[int, ...]) -> str:
-        """The name as it is written anywhere in a sentence, without a possessive ending."""
-        span = _bare(name.span)
-        text = " ".join(self.text(span.start, span.end, (*within, name.cluster)).split())
-        if self._opens_sentence(span[0]) and self._is_common(span[0]):
-            text = text[:1].lower() + text[1:]
-        return text
-
-    def _best(self, number: int, mentions: list[Span]) -> _Name:
-        kinds = [self._kind(mention) for mention in mentions]
-        best = max(range(len(mentions)), key=lambda i: (kinds[i], *self._weight(mentions[i]), -i))
-        return _Name(number, mentions[best], kinds[best])
-
-    def _kind(self, span: Span) -> int:
-        if len(span) == 1 and self.pronouns[span.start] != NOT_PRONOUN:
-            return PRONOUN
-        if all(self._is_function_word(token) for token in span if not token.is_space):
-            return PRONOUN
-        return NAME if self._part_of_speech(self._head(span)) == PROPN else PHRASE
-
-    def _is_function_word(self, token: Token) -> bool:
-        if not self.tagged and token.lower_ in self.table.possessives | self.table.relatives:
+    def _stays(self, span: Span, chain: _Chain) -> bool:
+        """Whether a mention is not replaced by its entity's name."""
+        names = self.names
+        is_pronoun = names.kind(span) == PRONOUN
+        if not chain.usable or (span.start, span.end) in self.unsure:
             return True
-        part = self._part_of_speech(token)
-        return part in (PRON, DET) or (token.is_stop and part not in (NOUN, PROPN))
-
-    def _weight(self, span: Span) -> tuple[bool, int, int]:
-        """How much a mention tells: names and nouns count; clauses are clumsy in a name's place."""
-        parts = [self._part_of_speech(token) for token in span]
-        telling = (
-            (PROPN,) if self._part_of_speech(self._head(span)) == PROPN else (NOUN, NUM, PROPN)
-        )
-        told = sum(part in telling for part in parts)
-        return VERB not in parts and AUX not in parts, told, told - len(parts)
-
-    def _head(self, span: Span) -> Token:
-        if self.parsed:
-            return span.root
-        head = span[0]
-        for token in span:
-            part = self._part_of_speech(token)
-            if part in (NOUN, PROPN, NUM):
-                head = token
-            elif part in AFTER_HEAD and self._part_of_speech(head) in (NOUN, PROPN, NUM):
-                break
-        return head
-
-    def _part_of_speech(self, token: Token) -> int:
-        """The part of speech, or a guess where no tagger has run."""
-        if self.tagged:
-            return token.pos
-        if token.is_punct:
-            return PUNCT
-        if token.is_stop or not token.is_alpha:
-            return DET if token.is_stop else NUM
-        # At the beginning of a sentence a capital letter says nothing, unless more follow.
-        follows = token.i + 1 < len(self.doc) and self.doc[token.i + 1].is_title
-        if token.is_title and (follows or not self._opens_sentence(token)):
-            return PROPN
-        return NOUN
-
-    def _is_common(self, token: Token) -> bool:
-        """Whether a word's capital letter is owed to its place alone."""
-        if not token.is_title or token.text == "I":
-            return False
-        return token.pos != PROPN if self.tagged else token.is_stop
-
-    def _is_possessive(self, span: Span) -> bool:
-        last = span[-1]
-        if len(span) > 1:
-            return last.text in POSSESSIVE_ENDINGS
-        if self.tagged and last.morph:
-            return "Poss=Yes" in last.morph
-        if last.lower_ in self.table.possessives:
+        if is_pronoun and names.first_or_second_person(span) and not self.all_persons:
             return True
-        if last.lower_ not in self.table.possible_possessives:
-            return False
-        # "her" may be either. A possessor is followed by what it has.
-        following = next((t for t in self.doc[last.i + 1 :] if not t.is_space), None)
-        return following is not None and (
-            following.like_num or following.lower_ == "own" or self._is_content(following)
+        if not is_pronoun and (self.pronouns_only or self._loses_text(span, chain)):
+            return True
+        return (
+            span.text == chain.name.text
+            or names.is_relative(span)
+            or self._leans(span, chain)
+            or (names.is_possessive(span) and not names.table.possessive_ending)
+            or self._is_quoted(span, chain)
+            or (span.start < chain.name.end and chain.name.start < span.end)
         )
 
-    def _is_content(self, token: Token) -> bool:
-        return token.is_alpha and not token.is_stop
-
-    def _is_relative(self, span: Span) -> bool:
-        token = span[0]
-        if len(span) > 1:
-            return False
-        if self.tagged:
-            return "PronType=Rel" in token.morph or token.tag_ in ("WDT", "WP", "WP$")
-        return token.lower_ in self.table.relatives
-
-    def _has_clitic(self, span: Span) -> bool:
-        """Whether a verb leans on the mention, as in "I'm", so that nothing else fits there."""
-        end = span.end
-        if span[-1].whitespace_ or end == len(self.doc):
-            return False
-        following = self.doc[end].text
-        return following[0] in "'’" and following not in POSSESSIVE_ENDINGS
-
-    def _opens_sentence(self, token: Token) -> bool:
-        """Whether nothing but white space and quotes stands before a word in its sentence."""
-        while token.i > 0 and not (self.split and token.is_sent_start):
-            token = token.nbor(-1)
-            if not self.split and token.text in SENTENCE_ENDINGS:
+    def _loses_text(self, span: Span, chain: _Chain) -> bool:
+        """Whether a phrase tells more than the name that it would be replaced by."""
+        for borders in self._mentions_in(span.start, span.end):
+            inner = self.doc[slice(*borders)]
+            if len(inner) == len(span):
+                continue
+            if self.chains[borders] is chain or self.names.kind(inner) != PRONOUN:
                 return True
-            if not (token.is_space or token.is_quote or token.is_left_punct):
-                return False
-        return True
+        return self.names.content(span) > self.names.content(bare(chain.name))
 
-    def _possessive_ending(self, name: Span) -> str:
-        ending = self.table.possessive_ending
-        last = name[-1]
-        plural = "Number=Plur" in last.morph if last.morph else last.is_lower
-        return ending[:1] if plural and last.lower_.endswith("s") else ending
+    def _leans(self, span: Span, chain: _Chain) -> bool:
+        """Whether an ending leans on the mention that does not fit the name: that of a verb, as in
+        "I'm", or "'s" after a plural."""
+        if span[-1].whitespace_ or span.end == len(self.doc):
+            return False
+        following = self.doc[span.end].text
+        if following not in POSSESSIVE_ENDINGS:
+            return following[0] in "'’"
+        ending = self._possessive_ending(chain)
+        return len(following) != len(ending)
+
+    def _is_quoted(self, span: Span, chain: _Chain) -> bool:
+        """Whether the name says "my" or "your" in the words of somebody else."""
+        here, there = span[0]._.speaker, chain.name[0]._.speaker
+        return here != there and self.names.first_or_second_person(chain.name)
+
+    def _written(self, chain: _Chain, place: Span, within: tuple[int, ...]) -> str:
+        """The name as it is written in a mention's place, without a possessive ending."""
+        span = bare(chain.name)
+        inner = self.pieces(span.start, span.end, (*within, chain.number))
+        text = " ".join("".join(part for part, _ in inner).split())
+        first = place[0]
+        owed = first.text[:1].isupper() and (
+            not self.names.has_own_capital(first) or self.names.opens_sentence(first)
+        )
+        if owed:
+            return text[:1].upper() + text[1:]
+        return text if self.names.has_own_capital(span[0]) else text[:1].lower() + text[1:]
+
+    def _possessive_ending(self, chain: _Chain) -> str:
+        ending = self.names.table.possessive_ending
+        name = bare(chain.name)
+        if not name[-1].lower_.endswith("s"):
+            return ending
+        return ending[:1] if self.names.is_plural(name, chain.mentions) else ending
 
 
-def _bare(span: Span) -> Span:
-    """A mention without the possessive ending that some corpora count to it."""
-    return span[:-1] if len(span) > 1 and span[-1].text in POSSESSIVE_ENDINGS else span
+def _join(pieces: Sequence[_Piece], source_start: int) -> Resolved:
+    replacements = []
+    length = 0
+    for text, mention in pieces:
+        if mention is not None:
+            borders = (mention.start_char, mention.end_char)
+            replacements.append(Replacement(length, length + len(text), *borders))
+        length += len(text)
+    resolved = Resolved("".join(text for text, _ in pieces))
+    resolved.replacements = replacements
+    resolved.source_start = source_start
+    return resolved
 
 
 def _plain(doc: Doc, start: int, end: int) -> str:

@@ -36,17 +36,26 @@ def sentence_ends(docs: Iterable[Doc], longest: int = MAX_SENTENCE) -> list[np.n
     ends = []
     missing = False
     for doc in docs:
-        if doc.has_annotation("SENT_START"):
-            # Sentences that a user's hook makes may leave out the beginning of the text.
-            starts = sorted({0, *(sent.start for sent in doc.sents)}) if len(doc) else []
-        else:
-            missing = True
-            starts = np.flatnonzero(Sentencizer().predict([doc])[0]).tolist()
-        lengths = np.diff([*_cut(doc, starts, longest), len(doc)])
+        missing = missing or not doc.has_annotation("SENT_START")
+        lengths = np.diff([*_cut(doc, sentence_starts(doc), longest), len(doc)])
         ends.append(np.repeat(np.cumsum(lengths), lengths))
     if missing:
         warnings.warn(NO_SENTENCES, MaverickWarning, stacklevel=1)
     return ends
+
+
+def sentence_starts(doc: Doc) -> list[int]:
+    """Find where sentences start, by rule where nothing has set boundaries.
+
+    doc (Doc): The document.
+    RETURNS (List[int]): The first word of each sentence.
+    """
+    if not len(doc):
+        return []
+    if doc.has_annotation("SENT_START"):
+        # Sentences that a user's hook makes may leave out the beginning of the text.
+        return sorted({0, *(sent.start for sent in doc.sents)})
+    return np.flatnonzero(Sentencizer().predict([doc])[0]).tolist()
 
 
 def _cut(doc: Doc, starts: list[int], longest: int) -> list[int]:
