@@ -35,6 +35,17 @@ def resolve(doc: Doc) -> str:
     return _Resolver(doc).text(0, len(doc))
 
 
+def best_names(doc: Doc, *, prefix: str | None = None) -> list[Span]:
+    """The mention that names each cluster best: a proper noun, else a noun phrase, else a pronoun.
+
+    doc (Doc): A document with clusters.
+    prefix (Optional[str]): What stands before the number in the keys of `doc.spans`; by default the
+        one that the document's clusters have.
+    RETURNS (List[Span]): One of each cluster that `get_clusters` gives, in their order.
+    """
+    return [name.span for name in _Resolver(doc, prefix).best]
+
+
 @dataclass
 class _Name:
     """The mention that stands for its cluster."""
@@ -47,7 +58,7 @@ class _Name:
 class _Resolver:
     """Carries what every step of the recursion over nested mentions needs to know."""
 
-    def __init__(self, doc: Doc) -> None:
+    def __init__(self, doc: Doc, prefix: str | None = None) -> None:
         self.doc = doc
         self.table = pronoun_table(doc.lang_)
         self.tagged = doc.has_annotation("POS")
@@ -55,8 +66,11 @@ class _Resolver:
         self.split = doc.has_annotation("SENT_START")
         self.pronouns = word_features(doc).pronouns
         self.names: dict[tuple[int, int], _Name] = {}
-        for number, cluster in enumerate(get_clusters(doc, find_prefix(doc))):
+        self.best: list[_Name] = []
+        prefix = find_prefix(doc) if prefix is None else prefix
+        for number, cluster in enumerate(get_clusters(doc, prefix)):
             name = self._best(number, [doc[start:end] for start, end in cluster])
+            self.best.append(name)
             for mention in cluster:
                 self.names.setdefault(mention, name)
         self.in_order = sorted(self.names, key=lambda mention: (mention[0], -mention[1]))
