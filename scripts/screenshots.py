@@ -138,7 +138,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     take(folder / "view.png", make_doc(NESTED), "A paragraph", "Terravox", height=560)
     dialogue = make_doc(DIALOGUE)
-    take(folder / "view-dialogue.png", dialogue, "A dialogue", "you", dark=True, height=640)
+    take(folder / "view-dialogue.png", dialogue, "A dialogue", "you", dark=True, height=450)
     if arguments.long:
         take(folder / "view-long.png", make_long_doc(), "A long document", "its", height=800)
 

@@ -20,6 +20,7 @@
       if (mentions.has(key)) mentions.get(key).push(part);
       else {
         const parts = [part];
+        parts.block = part.closest(".block");
         mentions.set(key, parts);
         found.get(cluster).push(parts);
       }
@@ -28,11 +29,11 @@
     return found;
   }
 
-  function clear() {
+  function clear(next) {
     if (!lit) return;
     for (const element of lit.elements) element.classList.remove("same", "here");
-    const text = lit.doc.querySelector(":scope > .text");
-    if (text) text.classList.remove("dim");
+    // From chain to chain the rest stays dim: to change all of a long text takes time.
+    if (lit.doc !== next) lit.doc.querySelector(":scope > .text")?.classList.remove("dim");
     lit.doc.querySelector(".chain")?.remove();
     const status = lit.doc.querySelector(".status");
     if (status) status.textContent = "";
@@ -41,22 +42,29 @@
 
   function light(doc, cluster, mention) {
     if (lit && lit.doc === doc && lit.cluster === cluster && lit.mention === mention) return;
-    clear();
+    clear(doc);
     const chain = chainsOf(doc).get(cluster) || [];
-    const elements = chain.flat();
     const entity = doc.querySelector(`.entity[data-cluster="${cluster}"]`);
-    if (entity) elements.push(entity);
-    for (const element of elements) element.classList.add("same");
-    lit = { doc, cluster, mention, elements, chain };
-    if (!doc.classList.contains("links")) return;
+    lit = { doc, cluster, mention, chain, elements: new Set() };
+    if (!doc.classList.contains("links")) {
+      mark(chain.flat(), "same");
+      return;
+    }
     doc.querySelector(":scope > .text").classList.add("dim");
     const place = chain.findIndex((parts) => parts.includes(mention));
-    if (place >= 0) {
-      for (const part of chain[place]) part.classList.add("here");
-      if (entity) reveal(entity);
-    }
-    tell(doc, entity, chain, place);
     draw();
+    if (place >= 0) mark(chain[place], "here");
+    tell(doc, entity, chain, place);
+    if (!entity) return;
+    mark([entity], "same");
+    if (place >= 0) reveal(entity);
+  }
+
+  function mark(elements, name) {
+    for (const element of elements) {
+      element.classList.add(name);
+      lit.elements.add(element);
+    }
   }
 
   // Keep the entity in sight in its list, without moving the page.
@@ -96,8 +104,10 @@
     return element;
   }
 
-  // Draw the links of the chain that is lit: each mention's to the one before it. Only blocks in
-  // sight are measured; a link that leaves the window is drawn to its edge.
+  // Light up the chain and draw its links: each mention's to the one before it. Only what is in
+  // sight is touched and measured, and more of it as the page scrolls; a link that leaves the window
+  // is drawn to its edge. First everything is measured and then changed, since a change in between
+  // would have the page laid out again.
   function draw() {
     if (!lit || !lit.doc.classList.contains("links")) return;
     const { doc, chain } = lit;
@@ -105,16 +115,15 @@
     const origin = text.getBoundingClientRect();
     const height = window.innerHeight;
     const blocks = new Map();
-    const sideOf = (parts) => {
-      const block = parts[0].closest(".block");
+    const sides = chain.map(({ block }) => {
       if (!blocks.has(block)) {
         const box = block.getBoundingClientRect();
         blocks.set(block, box.bottom < -20 ? -1 : box.top > height + 20 ? 1 : 0);
       }
       return blocks.get(block);
-    };
-    const sides = chain.map(sideOf);
+    });
     const boxes = chain.map((parts, i) => (sides[i] ? null : boxOf(parts, origin)));
+    chain.forEach((parts, i) => sides[i] || mark(parts, "same"));
     doc.querySelector(".chain")?.remove();
     const svg = document.createElementNS(SVG, "svg");
     const colour = [...chain[0]?.[0]?.classList ?? []].find((name) => /^c\d$/.test(name));
@@ -254,6 +263,8 @@
     for (const item of items) item.tabIndex = -1;
     const first = doc.querySelector(".entities li:not([hidden]) .entity");
     if (first) first.tabIndex = 0;
+    // In a long text this takes a while: better now than when the pointer comes.
+    (window.requestIdleCallback || setTimeout)(() => doc.isConnected && chainsOf(doc));
   }
   for (const doc of document.querySelectorAll(".document.links")) ready(doc);
 

@@ -155,10 +155,15 @@ def _render_side(content: Content) -> str:
             f'<span class="count">{len(entity.mentions):,}</span></button></li>'
         )
     return (
-        f'<p class="summary">{len(content.entities):,} entities, {n_mentions:,} mentions, '
-        f'{content.n_words:,} words</p>\n<p class="status" aria-live="polite"></p>\n'
+        f'<p class="summary">{_count(len(content.entities), "entity", "entities")}, '
+        f"{_count(n_mentions, 'mention', 'mentions')}, "
+        f'{_count(content.n_words, "word", "words")}</p>\n<p class="status" aria-live="polite"></p>\n'
         f'<input type="search" class="filter" placeholder="Find an entity" '
         f'aria-label="Find an entity"/>\n<ol class="entities">{"".join(items)}</ol>\n'
         f'<p class="keys"><kbd>Tab</kbd> next mention, <kbd>←</kbd> <kbd>→</kbd> along its chain, '
         f"<kbd>Esc</kbd> done</p>"
     )
+
+
+def _count(n: int, one: str, many: str) -> str:
+    return f"{n:,} {one if n == 1 else many}"
