@@ -10,6 +10,7 @@ the rest of what users call:
     resolve            the text with names in place of what refers to them
     save_pretrained    write the model of a trained pipeline to a folder
     view               the clusters of a document as a page, for notebooks and browsers
+    register_extensions    make `doc._.coref_clusters` and the others known; importing does it
 """
 
 from importlib import import_module

@@ -157,7 +157,8 @@ def _render_side(content: Content) -> str:
     return (
         f'<p class="summary">{_count(len(content.entities), "entity", "entities")}, '
         f"{_count(n_mentions, 'mention', 'mentions')}, "
-        f'{_count(content.n_words, "word", "words")}</p>\n<p class="status" aria-live="polite"></p>\n'
+        f"{_count(content.n_words, 'word', 'words')}</p>\n"
+        f'<p class="status" aria-live="polite"></p>\n'
         f'<input type="search" class="filter" placeholder="Find an entity" '
         f'aria-label="Find an entity"/>\n<ol class="entities">{"".join(items)}</ol>\n'
         f'<p class="keys"><kbd>Tab</kbd> next mention, <kbd>←</kbd> <kbd>→</kbd> along its chain, '

@@ -14,9 +14,10 @@ from ..display.markup import render_text
 from ..display.page import render_page
 from ..doc.clusters import character_borders
 from .comparison import Comparison, compare_clusters
-from .evaluation import Prediction, score_rows
+from .evaluation import Prediction
 from .gap_scores import NAMES, Answers, locate
 from .metrics import CorefScores
+from .tables import score_rows
 
 
 @dataclass

@@ -147,10 +147,7 @@ def test_the_list_jumps_to_mentions_and_can_be_searched(show, screenshots):
         shown[-1].click()
         wait_for(lambda place=place: place in texts(browser, ".status")[0])
         (here,) = find(browser, ".mention.here")
-        box = (
-            "const b = arguments[0].getBoundingClientRect(); return [b.top, innerHeight - b.bottom]"
-        )
-        wait_for(lambda here=here: min(browser.execute_script(box, here)) > 0)
+        wait_for(lambda here=here: min(browser.execute_script(MARGINS, here)) > 0)
     assert browser.execute_script("return scrollY") > 1000
 
 
