@@ -13,6 +13,7 @@ the rest of what users call:
     get_entities       the entities of a document: name, mentions, scores, sentences
     resolve            the text with names in place of what refers to them
     save_pretrained    write the model of a trained pipeline to a folder
+    view               the clusters of a document as a page, for notebooks and browsers
     register_extensions    make `doc._.coref_clusters` and the others known; importing does it
 """
 
@@ -29,6 +30,7 @@ from .doc.resolve import resolve
 from .pretrained.loading import load
 
 if TYPE_CHECKING:
+    from .display import view
     from .pretrained.pretrained_model import save_pretrained
 
 __all__ = [
@@ -43,16 +45,21 @@ __all__ = [
     "resolve",
     "save_pretrained",
     "set_clusters",
+    "view",
 ]
 __version__ = "0.1.0"
 
-#: What needs torch and transformers, and the module that has it: imported when it is asked for.
-LATER = {"save_pretrained": ".pretrained.pretrained_model"}
+#: What not everybody needs, and the module that has it: imported when it is asked for.
+LATER = {"save_pretrained": ".pretrained.pretrained_model", "view": ".display"}
+#: Rooms that are imported when they are asked for.
+ROOMS = ("display",)
 
 register_extensions()
 
 
 def __getattr__(name: str) -> Any:
+    if name in ROOMS:
+        return import_module(f".{name}", __name__)
     if name not in LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(LATER[name], __name__), name)
@@ -61,4 +68,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *LATER})
+    return sorted({*globals(), *LATER, *ROOMS})

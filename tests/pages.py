@@ -8,8 +8,8 @@ def parse(html):
 
 
 def text_of(element):
-    """The text without the numbers of clusters."""
-    parts = [element.text or ""] if element.tag != "sup" else []
+    """The text without the names of speakers."""
+    parts = [element.text or ""] if element.get("class") != "speaker" else []
     for child in element:
         parts += [text_of(child), child.tail or ""]
     return "".join(parts)
@@ -19,6 +19,8 @@ def mentions(root):
     """The texts of the mentions of each cluster; parts of one that is cut are joined."""
     found = {}
     for element in root.iter("span"):
+        if element.get("data-cluster") is None:
+            continue
         number = int(element.get("data-cluster"))
         found[number] = found.get(number, "") + text_of(element)
     return found

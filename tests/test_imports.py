@@ -11,6 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "spacy_maverick"
 ORDER = """
 errors registry processes compact_weights
 doc scoring.metrics
+display
 model
 encoder
 training converters scoring.scorer
@@ -24,6 +25,7 @@ FORBIDDEN = {
     "model.modules": ["spacy", "thinc", "spacy_transformers", "transformers"],
     "component": ["torch"],
     "doc": ["torch"],
+    "display": ["torch"],
     "scoring.metrics": ["spacy", "thinc", "torch"],
 }
 MOST_MODULES = 12

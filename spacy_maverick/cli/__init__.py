@@ -1,4 +1,4 @@
-"""The command line, `python -m spacy_maverick COMMAND`.
+"""The command line, `python -m spacy_maverick COMMAND` or `spacy-maverick COMMAND`.
 
 To add a command, write a file here that decorates a function with `@app.command("name")`, and name
 the file in the import at the end. Commands import what is slow to import when they run, not when
@@ -73,4 +73,12 @@ def exit_on_error() -> Iterator[None]:
         raise typer.Exit(1) from error
 
 
-from . import convert, evaluate, import_checkpoint, score, train  # noqa: E402, F401
+from . import (  # noqa: E402
+    convert,  # noqa: F401
+    evaluate,  # noqa: F401
+    import_checkpoint,  # noqa: F401
+    resolve,  # noqa: F401
+    score,  # noqa: F401
+    train,  # noqa: F401
+    view,  # noqa: F401
+)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from spacy.tokens import Doc, Span, Token
 
-from .clusters import cluster_keys, find_prefix
+from .clusters import cluster_keys, find_prefix, get_clusters
 from .names import NameChoice, Names, bare
 from .sentences import sentence_starts
 
@@ -55,6 +55,19 @@ def get_doc_entities(doc: Doc, *, name: NameChoice = "best") -> list[Entity]:
     RETURNS (List[Entity]): The entities.
     """
     return _entities(doc, cluster_keys(doc, find_prefix(doc)), name)
+
+
+def best_names(doc: Doc, *, prefix: str | None = None) -> list[Span]:
+    """The mention that names each cluster best: a proper noun, else a noun phrase, else a pronoun.
+
+    doc (Doc): A document with clusters.
+    prefix (Optional[str]): What stands before the number in the keys of `doc.spans`; by default the
+        one that the document's clusters have.
+    RETURNS (List[Span]): One of each cluster that `get_clusters` gives, in their order.
+    """
+    clusters = get_clusters(doc, find_prefix(doc) if prefix is None else prefix)
+    names = Names(doc)
+    return [names.choose([doc[start:end] for start, end in cluster]) for cluster in clusters]
 
 
 def get_token_entity(token: Token) -> Entity | None:

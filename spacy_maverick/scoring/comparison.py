@@ -3,37 +3,11 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
+from ..display.marks import Error, Mark
 from .metrics import get_overlap, get_phi4, index_mentions, match_clusters
 
-Error = Literal["missed", "spurious", "merged", "split"]
-#: What is wrong with a mention.
-ERRORS: dict[Error, str] = {
-    "missed": "in a true cluster, but in no predicted one",
-    "spurious": "in a predicted cluster, but in no true one",
-    "merged": "put into the cluster of another entity",
-    "split": "in a predicted cluster of its own, apart from its entity's",
-}
-
 Clusters = Sequence[Sequence[tuple[int, int]]]
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A mention to show.
-
-    start (int): Where it begins.
-    end (int): Where it ends, exclusive.
-    cluster (int): The number of its cluster, from 1. A predicted cluster has the number of the true
-        cluster that it is aligned with, if any.
-    error (Optional[str]): What is wrong with it, one of `ERRORS`.
-    """
-
-    start: int
-    end: int
-    cluster: int
-    error: Error | None = None
 
 
 @dataclass

@@ -9,13 +9,15 @@ from typing import Any
 from spacy.tokens import Doc
 
 from ..converters.documents import get_source
+from ..display.marks import ERRORS, SIGNS, Mark
+from ..display.markup import render_text
+from ..display.page import render_page
 from ..doc.clusters import character_borders
-from .comparison import ERRORS, Comparison, Mark, compare_clusters
+from .comparison import Comparison, compare_clusters
 from .evaluation import Prediction
 from .gap_scores import NAMES, Answers, locate
 from .metrics import CorefScores
 from .tables import score_rows
-from .view import SIGNS, render_page, render_text
 
 
 @dataclass
@@ -126,8 +128,8 @@ def render_report(
     """
     worst_first = sorted(documents, key=lambda document: document.score)
     legend = [
-        f'<span class="mention {error}" style="--height:1"><sup>{SIGNS[error]}</sup>'
-        f"{error}</span> {escape(meaning)}"
+        f'<span class="mention h1 {error}" data-label="{SIGNS[error]}">{error}</span> '
+        f"{escape(meaning)}"
         for error, meaning in ERRORS.items()
     ]
     overview = [
