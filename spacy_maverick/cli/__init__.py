@@ -58,4 +58,12 @@ def exit_on_error() -> Iterator[None]:
         raise typer.Exit(1) from error
 
 
-from . import candidates, convert, evaluate, import_checkpoint, score, train  # noqa: E402, F401
+from . import (  # noqa: E402, F401
+    apply,
+    candidates,
+    convert,
+    evaluate,
+    import_checkpoint,
+    score,
+    train,
+)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from spacy.tokens import Doc, SpanGroup
+from spacy.tokens import Doc, Span, SpanGroup
 
 DEFAULT_PREFIX = "coref_clusters"
 #: In the attributes of every group that is written here: which prefix it was written under.
@@ -58,6 +58,18 @@ def get_clusters(doc: Doc, prefix: str = DEFAULT_PREFIX) -> list[list[Mention]]:
     groups = (doc.spans[key] for key in cluster_keys(doc, prefix))
     clusters = ([(span.start, span.end) for span in group if len(span)] for group in groups)
     return [cluster for cluster in clusters if cluster]
+
+
+def scored_mentions(doc: Doc, key: str) -> list[tuple[Span, float | None]]:
+    """The mentions of a cluster with the probabilities of their links.
+
+    doc (Doc): The document.
+    key (str): The cluster's key in `doc.spans`.
+    RETURNS (List[Tuple[Span, Optional[float]]]): The mentions; None where nothing is known.
+    """
+    group = doc.spans[key]
+    scores = group.attrs.get("scores") or [None] * len(group)
+    return [(span, score) for span, score in zip(group, scores, strict=True) if len(span)]
 
 
 def set_clusters(
