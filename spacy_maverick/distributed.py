@@ -30,8 +30,8 @@ NO_RAY = (
     "pass --engine local."
 )
 LOST = (
-    "Ray could not finish ({error}). What was written is safe: look at the cluster, then go on with "
-    "--resume."
+    "Ray could not finish ({error}). What was written is safe: look at the cluster, then go on "
+    "with --resume."
 )
 #: The column in which chunks travel, and results come back.
 CHUNK = "chunk"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from .reading import Item
 
-#: A chunk ends with the document that reaches either of these.
+#: How many documents and characters end a chunk. Larger ones would be lost in part by a kill.
 CHUNK_DOCUMENTS = 256
 CHUNK_CHARACTERS = 100_000
 
@@ -52,10 +52,14 @@ class Result:
     warnings: list[str] = field(default_factory=list)
 
 
-def make_chunks(items: Iterable[Item]) -> Iterator[Chunk]:
+def make_chunks(
+    items: Iterable[Item], most_documents: int, most_characters: int
+) -> Iterator[Chunk]:
     """Put documents into chunks. No more than one chunk is held.
 
     items (Iterable[Item]): The documents.
+    most_documents (int): A chunk ends with the document that makes it so many,
+    most_characters (int): or that makes them so long.
     YIELDS (Chunk): The chunks.
     """
     number = 0
@@ -64,7 +68,7 @@ def make_chunks(items: Iterable[Item]) -> Iterator[Chunk]:
     for item in items:
         held.append(item)
         n_characters += item.length
-        if len(held) == CHUNK_DOCUMENTS or n_characters >= CHUNK_CHARACTERS:
+        if len(held) >= most_documents or n_characters >= most_characters:
             yield Chunk(number, held)
             number, held, n_characters = number + 1, [], 0
     if held:

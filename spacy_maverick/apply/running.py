@@ -15,6 +15,7 @@ from spacy.errors import Errors
 from spacy.util import is_package
 
 from ..pretrained.loading import DEFAULT
+from . import chunks as sizes
 from .chunks import Chunk, Result, make_chunks
 from .reading import STDIN, Source, find_source, read_items
 from .worker import Worker, WorkerConfig
@@ -37,15 +38,20 @@ class Plan:
     source (Source): The input.
     skip (int): How many of its documents are done already.
     last (Optional[str]): The place of the last of them.
+    chunk_documents (int): How many documents end a chunk.
+    chunk_characters (int): How many characters end a chunk.
     """
 
     source: Source
     skip: int = 0
     last: str | None = None
+    chunk_documents: int = sizes.CHUNK_DOCUMENTS
+    chunk_characters: int = sizes.CHUNK_CHARACTERS
 
     def chunks(self) -> Iterator[Chunk]:
         """YIELDS (Chunk): What is to be done."""
-        yield from make_chunks(read_items(self.source, self.skip, self.last))
+        items = read_items(self.source, self.skip, self.last)
+        yield from make_chunks(items, self.chunk_documents, self.chunk_characters)
 
 
 #: What runs workers: from the plan, the same as chunks, and the worker's config to results in
@@ -252,7 +258,13 @@ def apply_corpus(
 
 def _begin(source: Source, writer: Writer, on_error: OnError) -> tuple[Plan, Iterator[Chunk]]:
     """Read the first chunk, and stop at once if it is bad."""
-    plan = Plan(source, writer.journal.n_items, writer.journal.last)
+    plan = Plan(
+        source,
+        writer.journal.n_items,
+        writer.journal.last,
+        sizes.CHUNK_DOCUMENTS,
+        sizes.CHUNK_CHARACTERS,
+    )
     if writer.journal.finished:
         return plan, iter(())
     chunks = plan.chunks()
