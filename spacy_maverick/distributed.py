@@ -239,7 +239,7 @@ class RayEngine:
 
 def _connect(ray: Any, address: str | None) -> None:
     try:
-        ray.init(address=address, log_to_driver=False, logging_level="error")
+        ray.init(address=address or "local", log_to_driver=False, logging_level="error")
     except (ConnectionError, ValueError) as error:
         raise OSError(
             f"No Ray cluster was found at {address!r}. Start one with `ray start --head`, check "
