@@ -84,7 +84,7 @@ def compare(clusterer: str, corpus: Path, folder: Path, settings: dict[str, obje
     seconds = time.perf_counter() - began
     data = [folder / "model-best", corpus / "dev.spacy"]
     scores = run(log, "-m", "spacy_maverick", "evaluate", *data, "--json")
-    candidates = run(log, "-m", "spacy_maverick", "candidates", *data, "--json")
+    candidates = run(log, "benchmarks/candidates.py", *data, "--json")
     return {
         "clusterer": clusterer,
         "seconds": seconds,

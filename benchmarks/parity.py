@@ -26,6 +26,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+# From the tests, which repeat a recorded part of this: the same random checkpoints and tasks have
+# to be made there, on machines that have the tests only.
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from checkpoints import TASKS, make_checkpoint_for, make_encoder_for  # noqa: E402

@@ -31,6 +31,8 @@ def main(
             if name != dataset:
                 for part in ("dev", "test"):
                     runs[f"ood-{name}-{part}"] = (corpus_dir / name / f"{part}.spacy", options)
+        for path in sorted((corpus_dir / "annotated").glob("*.spacy")):
+            runs[f"annotated-{path.stem}-dev"] = (path, [])
         for path in sorted((data_dir / "gap").glob("gap-*.tsv")):
             runs[f"ood-{path.stem}"] = (path, [])
     for name, (data, options) in runs.items():

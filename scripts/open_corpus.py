@@ -1,17 +1,30 @@
-"""Put together the training data of the default model: what a company may use as well. LitBank, and
-the documents of OntoGUM whose texts are openly licensed or in the public domain."""
+"""Put together the training data of the default model: what a company may use as well. In the first
+stage LitBank and the documents of OntoGUM whose texts are openly licensed or in the public domain; in
+the second these twice, the corpus that was annotated for this project, and GAP's development questions.
 
-from collections.abc import Iterator
+python scripts/open_corpus.py corpus assets/annotated assets/gap/gap-development.tsv
+"""
+
+import itertools
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
+import spacy
 import typer
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
+from spacy_maverick.converters import get_converter
 from spacy_maverick.converters.documents import get_source
+from spacy_maverick.converters.gap import GAP_KEY
+from spacy_maverick.doc.clusters import QUESTIONS_KEY, get_clusters, set_clusters
 from spacy_maverick.training.corpus import drop_singletons
 
+#: How often LitBank and OntoGUM are read where the annotated corpus is read once.
+GOLD_TWICE = 2
+#: GAP's texts are short: so many of them make a document as long as the others.
+QUESTIONS_EACH = 8
 #: Genres that OntoGUM's LICENSE lists under CC BY or CC BY-SA.
 OPEN_GENRES = {"academic", "bio", "court", "interview", "news", "voyage"}
 #: Documents of genres that it does not list, whose metadata name a source that is open (OpenStax,
@@ -45,23 +58,65 @@ def is_open(doc: Doc) -> bool:
     return source["genre"] in OPEN_GENRES or source["name"] in OPEN_DOCUMENTS
 
 
+def join_questions(docs: Iterable[Doc]) -> Doc:
+    """Make one document of several of GAP's. It is known only of the pronoun and the two names of a
+    text whether they corefer: the document is gold in part."""
+    docs = list(docs)
+    nlp = spacy.blank("en")
+    sentencizer = nlp.add_pipe("sentencizer")
+    questions, clusters, offset = [], [], 0
+    for doc in docs:
+        sentencizer(doc)
+        asked = [doc.user_data[GAP_KEY][name] for name in ("pronoun", "a", "b")]
+        questions.append([(span["start"] + offset, span["end"] + offset) for span in asked])
+        clusters += [[(s + offset, e + offset) for s, e in c] for c in get_clusters(doc)]
+        offset += len(doc)
+    tokens = [token for doc in docs for token in doc]
+    joined = Doc(
+        nlp.vocab,
+        words=[token.text for token in tokens],
+        spaces=[bool(token.whitespace_) or token.i == len(token.doc) - 1 for token in tokens],
+        sent_starts=[bool(token.is_sent_start) for token in tokens],
+    )
+    set_clusters(joined, clusters)
+    joined.user_data[QUESTIONS_KEY] = questions
+    return joined
+
+
 def main(
     corpus_dir: Annotated[Path, typer.Argument(help="Folder with litbank and ontogum in it")],
+    annotated: Annotated[Path, typer.Argument(help="Folder with train and dev of our own corpus")],
+    gap: Annotated[Path, typer.Argument(help="GAP's development questions")],
 ) -> None:
-    litbank = list(read(corpus_dir / "litbank" / "train.spacy"))
-    ontogum = [doc for doc in read(corpus_dir / "ontogum" / "train.spacy") if is_open(doc)]
     parts = {
-        "train": litbank + ontogum,
-        # To choose between checkpoints. The two schemes have in common what is mentioned twice.
-        "dev": [
-            doc for name in ("litbank", "ontogum") for doc in read(corpus_dir / name / "dev.spacy")
-        ],
+        part: [doc for name in ("litbank", "ontogum") for doc in read(corpus_dir / name / part)]
+        for part in ("train.spacy", "dev.spacy")
     }
-    (corpus_dir / "open").mkdir(exist_ok=True)
-    for part, docs in parts.items():
+    gold = [doc for doc in parts["train.spacy"] if get_source(doc)["genre"] is None or is_open(doc)]
+    ours = {
+        part: {
+            path.stem: list(get_converter("jsonlines")(path))
+            for path in sorted((annotated / part).glob("*.jsonl"))
+        }
+        for part in ("train", "dev")
+    }
+    questions = get_converter("gap")(gap)
+    groups = iter(lambda: list(itertools.islice(questions, QUESTIONS_EACH)), [])
+    dev = parts["dev.spacy"]
+    everything = [*gold * GOLD_TWICE, *itertools.chain(*ours["train"].values())]
+    files = {
+        "open/train": gold,
+        # To choose between checkpoints. The two schemes have in common what is mentioned twice.
+        "open/dev": dev,
+        "mixed/train": [*everything, *map(join_questions, groups)],
+        "mixed/dev": [*dev, *itertools.chain(*ours["dev"].values())],
+        **{f"annotated/{name}": docs for name, docs in ours["dev"].items()},
+    }
+    for name, docs in files.items():
         for doc in docs:
             drop_singletons(doc)
-        path = corpus_dir / "open" / f"{part}.spacy"
+        path = corpus_dir / f"{name}.spacy"
+        path.parent.mkdir(parents=True, exist_ok=True)
         DocBin(docs=docs, store_user_data=True).to_disk(path)
         typer.echo(f"{path}: {len(docs)} documents, {sum(map(len, docs)):,} words")
 

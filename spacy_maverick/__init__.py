@@ -9,6 +9,7 @@ the rest of what users call:
     set_clusters       write clusters to a document, such as gold clusters
     resolve            the text with names in place of what refers to them
     save_pretrained    write the model of a trained pipeline to a folder
+    register_extensions    make `doc._.coref_clusters` and the others known; importing does it
 """
 
 from importlib import import_module

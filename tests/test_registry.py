@@ -17,6 +17,7 @@ NAMES = {
         "spacy-maverick.DocTransformer.v1",
         "spacy-maverick.Tok2VecDocTransformer.v1",
     ],
+    "callbacks": ["spacy-maverick.warm_start.v1"],
     "layers": ["spacy-maverick.reduce_first_last.v1"],
     "scorers": ["spacy-maverick.coref_scorer.v1"],
     "readers": ["spacy-maverick.CorefCorpus.v1"],

@@ -5,8 +5,9 @@ the file in the import at the end. Commands import what is slow to import when t
 they are registered, so that each starts as fast as its own work allows.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Literal
 
 import typer
 
@@ -46,6 +47,20 @@ def list_some(names: Collection[str], limit: int = 3) -> str:
     return ", ".join([*list(names)[:limit], *more])
 
 
+def format_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Lay out a table: the first column to the left, numbers to the right.
+
+    header (Sequence[str]): The names of the columns.
+    rows (Iterable[Sequence[str]]): The cells.
+    RETURNS (str): The table.
+    """
+    import wasabi
+
+    aligns: list[Literal["l", "r"]] = ["l"]
+    aligns += ["r"] * (len(header) - 1)
+    return wasabi.table(list(rows), header=header, aligns=aligns, divider=True)
+
+
 @contextmanager
 def exit_on_error() -> Iterator[None]:
     """Turn what a user can mend, a wrong file or a wrong value, into a message on stderr and exit
@@ -58,12 +73,4 @@ def exit_on_error() -> Iterator[None]:
         raise typer.Exit(1) from error
 
 
-from . import (  # noqa: E402, F401
-    apply,
-    candidates,
-    convert,
-    evaluate,
-    import_checkpoint,
-    score,
-    train,
-)
+from . import apply, convert, evaluate, import_checkpoint, score, train  # noqa: E402, F401

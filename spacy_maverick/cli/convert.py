@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from . import app, exit_on_error, list_some, warn
+from . import app, exit_on_error, format_table, list_some, warn
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -115,14 +115,10 @@ def format_report(report: Report) -> str:
     report (Report): The report.
     RETURNS (str): The table.
     """
-    import wasabi
-
     counts = [
         (row.capitalize(), f"{report.found[row]:,}", f"{report.written[row]:,}") for row in ROWS
     ]
-    table = wasabi.table(
-        counts, header=("", "Found", "Written"), aligns=("l", "r", "r"), divider=True
-    )
+    table = format_table(("", "Found", "Written"), counts)
     written = report.files[0] if len(report.files) == 1 else f"{len(report.files)} files"
     return f"{table}\nWrote {written}."
 

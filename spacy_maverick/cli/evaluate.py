@@ -3,11 +3,11 @@ import time
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from . import app, exit_on_error
+from . import app, exit_on_error, format_table
 from .pipelines import (
     BatchSizeOption,
     ComponentOption,
@@ -195,9 +195,9 @@ def format_results(results: dict[str, dict[str, Any]]) -> str:
 
 
 def _format_result(result: dict[str, Any]) -> str:
-    from ..scoring.evaluation import score_rows
+    from ..scoring.tables import score_rows
 
-    parts = [_table(("", "P", "R", "F1"), score_rows(result))]
+    parts = [format_table(("", "P", "R", "F1"), score_rows(result))]
     rows = [
         (
             genre,
@@ -209,17 +209,9 @@ def _format_result(result: dict[str, Any]) -> str:
         if "coref_conll_f" in scores
     ]
     if rows:
-        parts.append(_table(("Genre", "Documents", "Words", *GENRE_SCORES), rows))
+        parts.append(format_table(("Genre", "Documents", "Words", *GENRE_SCORES), rows))
     parts.append(
         f"{result['documents']:,} documents, {result['words']:,} words; "
         f"{result['words_per_second']:,.0f} words per second; {result['wall_seconds']:.1f} s in all"
     )
     return "\n".join(parts)
-
-
-def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    import wasabi
-
-    aligns: list[Literal["l", "r"]] = ["l"]
-    aligns += ["r"] * (len(header) - 1)
-    return wasabi.table(rows, header=header, aligns=aligns, divider=True)

@@ -7,20 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import app, exit_on_error, list_some, warn
+from . import app, exit_on_error, format_table, list_some, warn
 
 if TYPE_CHECKING:
     from ..converters.conll import ConllDocument, Mention
-
-# In ASCII, like the names of the scores: not every terminal can print "CEAFφ4".
-ROWS = {
-    "MUC": "coref_muc",
-    "B3": "coref_b3",
-    "CEAFe": "coref_ceafe",
-    "CEAFm": "coref_ceafm",
-    "LEA": "coref_lea",
-    "Mentions": "coref_mentions",
-}
 
 
 @app.command("score")
@@ -56,13 +46,9 @@ def format_scores(scores: dict[str, float]) -> str:
     scores (dict[str, float]): As given by `CorefScores.result()`.
     RETURNS (str): The table.
     """
-    import wasabi
+    from ..scoring.tables import score_rows
 
-    rows = [(name, *(f"{scores[f'{key}_{v}']:.2%}" for v in "prf")) for name, key in ROWS.items()]
-    rows.append(("CoNLL F1", "", "", f"{scores['coref_conll_f']:.2%}"))
-    return wasabi.table(
-        rows, header=("", "P", "R", "F1"), aligns=("l", "r", "r", "r"), divider=True
-    )
+    return format_table(("", "P", "R", "F1"), score_rows(scores))
 
 
 @dataclass

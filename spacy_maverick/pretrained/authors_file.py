@@ -78,7 +78,7 @@ ALLOWED: dict[str, type] = {
 
 
 @dataclass
-class Checkpoint:
+class AuthorsFile:
     """What a checkpoint says, in plain values.
 
     path (Path): The file.
@@ -114,11 +114,11 @@ def fetch(source: str | Path, expected: str) -> Path:
         raise ValueError(NOT_DOWNLOADED.format(source=str(source), reason=reason)) from error
 
 
-def read_checkpoint(path: Path) -> Checkpoint:
+def read_authors_file(path: Path) -> AuthorsFile:
     """Read a checkpoint of the authors' package.
 
     path (Path): The file, or a folder with a `weights.ckpt`.
-    RETURNS (Checkpoint): What it says.
+    RETURNS (AuthorsFile): What it says.
     """
     if path.is_dir():
         path = path / WEIGHTS
@@ -136,7 +136,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
         message = WRONG_VARIANT.format(path=path, target=target, variants=", ".join(VARIANTS))
         raise ValueError(message)
     tensors = {str(k): value for k, value in weights.items() if isinstance(value, torch.Tensor)}
-    return Checkpoint(path, variant, settings, tensors)
+    return AuthorsFile(path, variant, settings, tensors)
 
 
 def _load(path: Path) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from ..encoder.huggingface import load_tokenizer
 from ..encoder.pieces import SPEAKER_END, SPEAKER_START
 from ..encoder.thinc_model import encoder_module, set_encoder
 from ..model.heads import MaverickModel, get_heads, set_heads
-from .authors_file import Checkpoint, fetch, read_checkpoint
+from .authors_file import AuthorsFile, fetch, read_authors_file
 
 LICENSE = "CC BY-NC-SA 4.0"
 AUTHOR = "Giuliano Martinelli, Edoardo Barba, Roberto Navigli (weights)"
@@ -119,7 +119,7 @@ def load_checkpoint(
         tokenizer are used. By default the one that the checkpoint names.
     RETURNS (Tuple[Dict[str, Any], Model]): The model's config block, and the model.
     """
-    checkpoint = read_checkpoint(fetch(source, EXPECTED))
+    checkpoint = read_authors_file(fetch(source, EXPECTED))
     name = encoder or checkpoint.settings.get("huggingface_model_name")
     if not isinstance(name, str) or "${" in name:
         raise ValueError(NO_ENCODER.format(path=checkpoint.path, name=name))
@@ -215,7 +215,7 @@ def import_checkpoint(
 
 
 def _make_encoder(
-    checkpoint: Checkpoint, name: str
+    checkpoint: AuthorsFile, name: str
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
     """Make the encoder that the weights fit. Its own weights are not needed, so not loaded; nor is
     code that its folder may bring, since the checkpoint chooses it."""
@@ -234,7 +234,7 @@ def _make_encoder(
     return AutoModel.from_config(config, torch_dtype=torch.float32, **no_code), tokenizer
 
 
-def _model_config(checkpoint: Checkpoint, encoder: str) -> dict[str, Any]:
+def _model_config(checkpoint: AuthorsFile, encoder: str) -> dict[str, Any]:
     block = dict(ARCHITECTURES[checkpoint.variant])
     if checkpoint.variant == "incr":
         n_layers = checkpoint.settings.get("incremental_model_num_layers", 1)
@@ -252,7 +252,7 @@ def _model_config(checkpoint: Checkpoint, encoder: str) -> dict[str, Any]:
 
 @torch.no_grad()
 def _load_weights(
-    checkpoint: Checkpoint, encoder: str, transformer: PreTrainedModel, heads: torch.nn.Module
+    checkpoint: AuthorsFile, encoder: str, transformer: PreTrainedModel, heads: torch.nn.Module
 ) -> None:
     """Fill encoder and heads, if each weight has its place and each place its weight."""
     slots = {f"{ENCODER}{name}": slot for name, slot in transformer.state_dict().items()}

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-from scipy.optimize import linear_sum_assignment
+from .metrics import get_overlap, get_phi4, index_mentions, match_clusters
 
 Error = Literal["missed", "spurious", "merged", "split"]
 #: What is wrong with a mention.
@@ -64,11 +63,15 @@ def compare_clusters(gold: Clusters, predicted: Clusters) -> Comparison:
     predicted (Sequence[Sequence[Tuple[int, int]]]): The predicted clusters.
     RETURNS (Comparison): Their mentions, each once, in text order.
     """
-    gold_of = _number_mentions(gold)
-    predicted_of = _number_mentions(predicted)
-    partners = _align(gold_of, predicted_of)
-    unaligned = [number for number in range(len(predicted)) if number not in partners]
-    numbers = {**partners, **{n: len(gold) + i for i, n in enumerate(unaligned)}}
+    gold_of, gold_sizes = index_mentions(gold)
+    predicted_of, predicted_sizes = index_mentions(predicted)
+    overlap = get_overlap(gold, predicted)
+    matched = match_clusters(overlap, get_phi4(overlap))
+    partners = dict(
+        zip(overlap.response[matched].tolist(), overlap.key[matched].tolist(), strict=True)
+    )
+    unaligned = [number for number in range(len(predicted_sizes)) if number not in partners]
+    numbers = {**partners, **{n: len(gold_sizes) + i for i, n in enumerate(unaligned)}}
     gold_marks = [
         Mark(*mention, number + 1, None if mention in predicted_of else "missed")
         for mention, number in sorted(gold_of.items())
@@ -84,25 +87,3 @@ def compare_clusters(gold: Clusters, predicted: Clusters) -> Comparison:
             error = "merged"
         predicted_marks.append(Mark(*mention, numbers[number] + 1, error))
     return Comparison(gold_marks, predicted_marks)
-
-
-def _number_mentions(clusters: Clusters) -> dict[tuple[int, int], int]:
-    """The cluster of each mention: the first that has it, as for the metrics."""
-    numbers: dict[tuple[int, int], int] = {}
-    for number, cluster in enumerate(clusters):
-        for mention in cluster:
-            numbers.setdefault(mention, number)
-    return numbers
-
-
-def _align(
-    gold_of: dict[tuple[int, int], int], predicted_of: dict[tuple[int, int], int]
-) -> dict[int, int]:
-    """The true cluster of each predicted one that has a partner."""
-    shared = Counter((gold_of[m], predicted_of[m]) for m in gold_of if m in predicted_of)
-    gold_sizes, predicted_sizes = Counter(gold_of.values()), Counter(predicted_of.values())
-    similarity = np.zeros((max(gold_sizes, default=-1) + 1, max(predicted_sizes, default=-1) + 1))
-    for (i, j), count in shared.items():
-        similarity[i, j] = 2 * count / (gold_sizes[i] + predicted_sizes[j])
-    rows, columns = linear_sum_assignment(similarity, maximize=True)
-    return {int(j): int(i) for i, j in zip(rows, columns, strict=True) if similarity[i, j]}

@@ -2,18 +2,20 @@
 
 Every metric is a quotient of sums over all documents, as in the CoNLL reference scorer. It is
 computed from the non-empty cells of one contingency table, so a document costs about as much as
-it has mentions; only CEAF's alignment of clusters costs more.
+it has mentions; only CEAF's matching of clusters costs more.
 """
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+M = TypeVar("M", bound=Hashable)
 Clusters = Iterable[Iterable[Hashable]]
 #: Numerator and denominator of recall, then numerator and denominator of precision.
 Counts = tuple[float, float, float, float]
@@ -46,8 +48,8 @@ def get_overlap(key_clusters: Clusters, response_clusters: Clusters) -> Overlap:
     response_clusters (Iterable[Iterable[Hashable]]): The predicted clusters.
     RETURNS (Overlap): Their contingency table.
     """
-    key_of, key_sizes = _index_mentions(key_clusters)
-    response_of, response_sizes = _index_mentions(response_clusters)
+    key_of, key_sizes = index_mentions(key_clusters)
+    response_of, response_sizes = index_mentions(response_clusters)
     pairs = Counter((key_of[m], response_of[m]) for m in key_of if m in response_of)
     cells = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
     return Overlap(
@@ -59,11 +61,15 @@ def get_overlap(key_clusters: Clusters, response_clusters: Clusters) -> Overlap:
     )
 
 
-def _index_mentions(clusters: Clusters) -> tuple[dict[Hashable, int], np.ndarray]:
+def index_mentions(clusters: Iterable[Iterable[M]]) -> tuple[dict[M, int], np.ndarray]:
     """Number the clusters and find each mention's. A repeated mention stays in its first cluster
     only, which is what the reference scorer makes of a response that repeats a true mention.
+
+    clusters (Iterable[Iterable[Hashable]]): The clusters. Those without a mention have no number.
+    RETURNS (Tuple[Dict[Hashable, int], ndarray]): The cluster of each mention, and the size of each
+        cluster. *Shape:* `(n_clusters,)`
     """
-    cluster_of: dict[Hashable, int] = {}
+    cluster_of: dict[M, int] = {}
     sizes: list[int] = []
     for cluster in clusters:
         mentions = {mention for mention in cluster if mention not in cluster_of}
@@ -97,14 +103,14 @@ def count_b3(overlap: Overlap) -> Counts:
 
 def count_ceafe(overlap: Overlap) -> Counts:
     """Similarity φ4 of clusters aligned one to one; each cluster weighs the same (Luo 2005)."""
-    sizes = overlap.key_sizes[overlap.key] + overlap.response_sizes[overlap.response]
-    similarity = align_clusters(overlap, 2 * overlap.shared / sizes)
+    phi4 = get_phi4(overlap)
+    similarity = phi4[match_clusters(overlap, phi4)].sum()
     return similarity, len(overlap.key_sizes), similarity, len(overlap.response_sizes)
 
 
 def count_ceafm(overlap: Overlap) -> Counts:
     """Mentions shared by clusters aligned one to one (Luo 2005)."""
-    similarity = align_clusters(overlap, overlap.shared.astype(np.float64))
+    similarity = overlap.shared[match_clusters(overlap, overlap.shared)].sum()
     return similarity, overlap.key_sizes.sum(), similarity, overlap.response_sizes.sum()
 
 
@@ -132,15 +138,25 @@ def count_mentions(overlap: Overlap) -> Counts:
     return correct, overlap.key_sizes.sum(), correct, overlap.response_sizes.sum()
 
 
-def align_clusters(overlap: Overlap, similarity: np.ndarray) -> float:
-    """Align key and response clusters one to one so that their summed similarity is highest.
+def get_phi4(overlap: Overlap) -> np.ndarray:
+    """The similarity φ4 of clusters: twice what they share, by the sum of their sizes.
+
+    overlap (Overlap): The pairs of clusters that share a mention.
+    RETURNS (ndarray): The similarity of each pair. *Shape:* `(n_pairs,)`
+    """
+    sizes = overlap.key_sizes[overlap.key] + overlap.response_sizes[overlap.response]
+    return 2 * overlap.shared / sizes
+
+
+def match_clusters(overlap: Overlap, similarity: np.ndarray) -> np.ndarray:
+    """Match key and response clusters one to one so that their summed similarity is highest.
 
     Clusters that share nothing, even by way of others, cannot compete. So each connected group
     of clusters is solved by itself and no table of all clusters against all others is made.
 
     overlap (Overlap): The pairs of clusters that share a mention.
     similarity (ndarray): The similarity of each pair. *Shape:* `(n_pairs,)`
-    RETURNS (float): The highest sum.
+    RETURNS (ndarray): The numbers of the pairs that are matched. *Shape:* `(n_matched,)`
     """
     n_key = len(overlap.key_sizes)
     n_clusters = n_key + len(overlap.response_sizes)
@@ -152,17 +168,20 @@ def align_clusters(overlap: Overlap, similarity: np.ndarray) -> float:
     group = group_of_cluster[overlap.key]
     order = np.argsort(group, kind="stable")
     borders = np.flatnonzero(np.diff(group[order])) + 1
-    total = 0.0
+    matched = [order[:0]]
     for pairs in np.split(order, borders):
-        if len(pairs) == 1:
-            total += similarity[pairs[0]]
+        if len(pairs) < 2:
+            matched.append(pairs)
             continue
         key, row = np.unique(overlap.key[pairs], return_inverse=True)
         response, column = np.unique(overlap.response[pairs], return_inverse=True)
         table = np.zeros((len(key), len(response)))
         table[row, column] = similarity[pairs]
-        total += table[linear_sum_assignment(table, maximize=True)].sum()
-    return float(total)
+        number = np.full(table.shape, -1)
+        number[row, column] = pairs
+        best = number[linear_sum_assignment(table, maximize=True)]
+        matched.append(best[best >= 0])
+    return np.concatenate(matched)
 
 
 METRICS: dict[str, Callable[[Overlap], Counts]] = {

@@ -11,9 +11,10 @@ from spacy.tokens import Doc
 from ..converters.documents import get_source
 from ..doc.clusters import character_borders
 from .comparison import ERRORS, Comparison, Mark, compare_clusters
-from .evaluation import Prediction, score_rows
+from .evaluation import Prediction
 from .gap_scores import NAMES, Answers, locate
 from .metrics import CorefScores
+from .tables import score_rows
 from .view import SIGNS, render_page, render_text
 
 

@@ -156,17 +156,3 @@ def test_data_without_clusters_are_told(pipeline, tmp_path):
     result = run(pipeline, tmp_path / "plain.spacy")
     assert result.exit_code == 0
     assert "no true mentions" in result.stderr
-
-
-def test_candidates(pipeline, write):
-    data = write("data.spacy", LOVELACE, COMPANY)
-    result = run_json(pipeline, data, command="candidates")
-    assert (result["documents"], result["words"]) == (2, 42)
-    lengths = [len(make_doc(text)) for text in (LOVELACE, COMPANY)]
-    assert result["enumeration"] == sum(n * (n + 1) / 2 for n in lengths) / 2
-    assert result["sentence_end"] < result["start_end"] < result["enumeration"]
-    table = run(pipeline, data, "--span-length", "10", command="candidates").stdout
-    assert table.split("Regularization")[1].split()[:2] == ["span-length", "210"]
-    assert "2 documents, 42 words" in table
-    assert "no/such/pipeline" in run_failing("no/such/pipeline", data, command="candidates")
-    assert "there is none" in run_failing(pipeline, data + "x", command="candidates")

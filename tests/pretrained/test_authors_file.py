@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from spacy_maverick.pretrained import authors_file
-from spacy_maverick.pretrained.authors_file import fetch, read_checkpoint
+from spacy_maverick.pretrained.authors_file import fetch, read_authors_file
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 SETTINGS = {"_target_": "models.model_mes.Maverick_mes", "huggingface_model_name": "some/encoder"}
@@ -30,7 +30,7 @@ class Harmful:
 
 def test_settings_of_omegaconf_are_read_without_omegaconf():
     # Written by OmegaConf 2.3 itself.
-    checkpoint = read_checkpoint(RECORDED / "omegaconf.ckpt")
+    checkpoint = read_authors_file(RECORDED / "omegaconf.ckpt")
     assert checkpoint.variant == "mes"
     assert checkpoint.settings == {
         "_target_": "models.model_mes.Maverick_mes",
@@ -45,8 +45,8 @@ def test_settings_of_omegaconf_are_read_without_omegaconf():
 
 def test_plain_settings_are_read(tmp_path):
     path = save(tmp_path / "weights.ckpt", state_dict={"model.w": torch.ones(2)}, epoch=3)
-    assert read_checkpoint(tmp_path).settings == SETTINGS
-    assert read_checkpoint(path).weights.keys() == {"model.w"}
+    assert read_authors_file(tmp_path).settings == SETTINGS
+    assert read_authors_file(path).weights.keys() == {"model.w"}
 
 
 @pytest.mark.parametrize(
@@ -62,21 +62,21 @@ def test_anything_else_is_refused_by_name(tmp_path, monkeypatch, function, args,
     monkeypatch.chdir(tmp_path)
     save(tmp_path / "weights.ckpt", callbacks=Harmful(function, *args))
     with pytest.raises(ValueError, match=rf"refused.* {name}"):
-        read_checkpoint(tmp_path)
+        read_authors_file(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["weights.ckpt"]
 
 
 def test_a_pickled_function_is_refused_by_name(tmp_path):
     save(tmp_path / "weights.ckpt", hook=save)
     with pytest.raises(ValueError, match=r"refused.* test_authors_file\.save"):
-        read_checkpoint(tmp_path)
+        read_authors_file(tmp_path)
 
 
 def test_what_is_let_in_stays_inert(tmp_path):
     """A name on the list must not give access to what stands behind it."""
     before = torch.serialization.get_safe_globals()
     save(tmp_path / "weights.ckpt", value=Harmful(int, "9"))
-    assert read_checkpoint(tmp_path).variant == "mes"
+    assert read_authors_file(tmp_path).variant == "mes"
     allowed = set(authors_file.ALLOWED.values())
     assert all(stand_in.__module__ == authors_file.__name__ for stand_in in allowed)
     assert set(torch.serialization.get_safe_globals()) == set(before)
@@ -88,25 +88,25 @@ def test_a_truncated_file_is_told(tmp_path, share):
     content = path.read_bytes()
     path.write_bytes(content[: int(share * len(content))])
     with pytest.raises(ValueError, match=r"weights\.ckpt cannot be read .*Download or copy"):
-        read_checkpoint(tmp_path)
+        read_authors_file(tmp_path)
 
 
 def test_another_kind_of_file_is_told(tmp_path):
     path = tmp_path / "weights.ckpt"
     path.write_text("version https://git-lfs.github.com/spec/v1\n")
     with pytest.raises(ValueError, match="cannot be read") as raised:
-        read_checkpoint(path)
+        read_authors_file(path)
     assert "weights_only" not in str(raised.value)  # torch advises to do without
     torch.save(torch.ones(2), path)
     with pytest.raises(ValueError, match="it holds a Tensor"):
-        read_checkpoint(path)
+        read_authors_file(path)
 
 
 def test_settings_that_hold_themselves_are_told(tmp_path):
     settings = dict(SETTINGS)
     settings["settings"] = settings
     with pytest.raises(ValueError, match="hold themselves"):
-        read_checkpoint(save(tmp_path / "weights.ckpt", hyper_parameters={"model": settings}))
+        read_authors_file(save(tmp_path / "weights.ckpt", hyper_parameters={"model": settings}))
 
 
 def test_settings_that_repeat_themselves_are_read_once(tmp_path):
@@ -114,7 +114,7 @@ def test_settings_that_repeat_themselves_are_read_once(tmp_path):
     for _ in range(25):  # 2 ** 25 lists, were each place read by itself
         nested = [nested, nested]
     path = save(tmp_path / "weights.ckpt", hyper_parameters={"model": {**SETTINGS, "x": nested}})
-    assert read_checkpoint(path).variant == "mes"
+    assert read_authors_file(path).variant == "mes"
 
 
 @pytest.mark.parametrize("place", range(0, 120, 7))
@@ -129,23 +129,23 @@ def test_a_damaged_file_is_told(tmp_path, place):
         for name, content in files.items():
             archive.writestr(name, content)
     with pytest.raises(ValueError, match=str(path)):
-        read_checkpoint(path)
+        read_authors_file(path)
 
 
 def test_missing_sections_are_told(tmp_path):
     path = save(tmp_path / "weights.ckpt", hyper_parameters={})
     with pytest.raises(ValueError, match="has no section 'model'"):
-        read_checkpoint(path)
+        read_authors_file(path)
     torch.save({"weights": {}}, path)
     with pytest.raises(ValueError, match=r"no section 'hyper_parameters'.* It has: weights"):
-        read_checkpoint(path)
+        read_authors_file(path)
 
 
 def test_another_model_is_told(tmp_path):
     settings = {"_target_": "models.model_prev.Maverick_prev"}
     save(tmp_path / "weights.ckpt", hyper_parameters={"model": settings})
     with pytest.raises(ValueError, match=r"one of the variants s2e, mes, incr, .*Maverick_prev'"):
-        read_checkpoint(tmp_path)
+        read_authors_file(tmp_path)
 
 
 def test_the_hub_is_asked_for_what_looks_like_an_id(tmp_path, monkeypatch):

@@ -15,9 +15,9 @@ from spacy_maverick.scoring.evaluation import (
     find_component,
     predict,
     read_examples,
-    score_rows,
 )
 from spacy_maverick.scoring.metrics import SCORE_NAMES
+from spacy_maverick.scoring.tables import score_rows
 
 KNOWN = [LOVELACE, COMPANY]
 
