@@ -46,3 +46,16 @@ def nlp():
     nlp, optimizer, examples = make_nlp("tok2vec", "MES")
     train(nlp, optimizer, examples)
     return nlp
+
+
+@pytest.fixture(scope="session")
+def saved_model(tmp_path_factory) -> str:
+    """The folder of a small pipeline that sets sentence boundaries and resolves coreference."""
+    import spacy
+    from corpora import MODEL
+
+    nlp = spacy.load(MODEL)
+    nlp.add_pipe("sentencizer", first=True)
+    path = tmp_path_factory.mktemp("model") / "model"
+    nlp.to_disk(path)
+    return str(path)

@@ -17,7 +17,8 @@ encoder
 training converters scoring.scorer
 component
 pretrained
-scoring
+scoring apply
+distributed
 cli __init__ __main__
 """
 LEVEL = {room: level for level, line in enumerate(ORDER.split("\n")) for room in line.split()}

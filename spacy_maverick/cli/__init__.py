@@ -74,6 +74,7 @@ def exit_on_error() -> Iterator[None]:
 
 
 from . import (  # noqa: E402
+    apply,  # noqa: F401
     convert,  # noqa: F401
     evaluate,  # noqa: F401
     import_checkpoint,  # noqa: F401

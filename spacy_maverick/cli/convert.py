@@ -14,7 +14,9 @@ from . import app, exit_on_error, format_table, list_some, warn
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
-Output = Literal["spacy", "conll"]
+Output = Literal["spacy", "conll", "prodigy", "label-studio"]
+#: The ending of files of each format.
+ENDINGS = {"spacy": ".spacy", "conll": ".conll", "prodigy": ".jsonl", "label-studio": ".jsonl"}
 
 ROWS = ("documents", "tokens", "sentences", "mentions", "clusters", "singletons")
 
@@ -26,7 +28,7 @@ def convert_cli(
         Path,
         typer.Argument(
             metavar="DEST",
-            help="If the name ends in .spacy (with --to conll, in any ending), one file for all "
+            help="If the name ends in .spacy (with another --to, in any ending), one file for all "
             "documents; otherwise a folder, for a file for each file of SRC",
         ),
     ],
@@ -35,8 +37,9 @@ def convert_cli(
         typer.Option(
             "--format",
             "-f",
-            help="Format of SRC: conll2012, conllu, gap, jsonlines, litbank, preco, spacy, "
-            "wikicoref, or one that another package adds. Need not be said of .spacy files",
+            help="Format of SRC: conll2012, conllu, gap, jsonlines, label-studio, litbank, preco, "
+            "prodigy, spacy, wikicoref, or one that another package adds. Need not be said of "
+            ".spacy files",
         ),
     ] = None,
     to: Annotated[Output, typer.Option("--to", help="Format to write")] = "spacy",
@@ -47,7 +50,8 @@ def convert_cli(
     limit: Annotated[int, typer.Option(min=0, help="Most documents; 0 for all")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON")] = False,
 ) -> None:
-    """Convert a corpus with coreference to .spacy files, or to CoNLL-2012 files for other scorers.
+    """Convert a corpus with coreference to .spacy files, to CoNLL-2012 files for other scorers, or
+    to tasks for annotation tools.
 
     Prints how much was found, before any repair, and how much was written: clusters are those of
     more than one mention. What was wrong with the corpus is listed on stderr, and as "problems" in
@@ -133,7 +137,7 @@ def convert(
     source (Path): The file or folder.
     dest (Path): The file to write, or the folder for a file for each file of `source`.
     format_name (Optional[str]): The format of `source`. May be None for `.spacy` files.
-    to (str): The format to write, "spacy" or "conll".
+    to (str): The format to write, "spacy", "conll", "prodigy" or "label-studio".
     pattern (Optional[str]): The names of the files to take from a folder, if not those that are
         usual for the format.
     limit (int): Most documents; 0 for all.
@@ -190,7 +194,7 @@ def _plan(source: Path, paths: list[Path], dest: Path, to: Output) -> dict[Path,
         root = source if source.is_dir() else source.parent
         plan = defaultdict(list)
         for path in paths:
-            plan[dest / path.relative_to(root).with_suffix(f".{to}")].append(path)
+            plan[dest / path.relative_to(root).with_suffix(ENDINGS[to])].append(path)
     for target, origins in plan.items():
         if target != dest and len(origins) > 1:
             raise ValueError(
@@ -221,8 +225,14 @@ def _write(documents: "Iterator[Doc]", target: Path, to: Output) -> None:
 
     from ..converters.conll import write_conll
     from ..converters.conll2012 import docs_to_conll
+    from ..converters.label_studio import to_label_studio
+    from ..converters.prodigy import to_prodigy
 
     if to == "spacy":
         DocBin(docs=documents, store_user_data=True).to_disk(target)
+    elif to in ("prodigy", "label-studio"):
+        write = to_prodigy if to == "prodigy" else to_label_studio
+        with target.open("w", encoding="utf8") as file:
+            file.writelines(json.dumps(write(doc), ensure_ascii=False) + "\n" for doc in documents)
     else:
         write_conll(docs_to_conll(documents), target)

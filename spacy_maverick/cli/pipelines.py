@@ -55,13 +55,9 @@ def load_pipeline(name: str, gpu_id: int = -1) -> "Language":
     gpu_id (int): The number of the GPU to use, or -1.
     RETURNS (Language): The pipeline.
     """
-    import spacy
+    from ..pretrained.loading import load_pipeline
 
-    from .. import load
-
-    if gpu_id >= 0:
-        spacy.require_gpu(gpu_id)
-    return load() if name == DEFAULT else spacy.load(name)
+    return load_pipeline(name, gpu_id)
 
 
 @contextmanager

@@ -9,7 +9,15 @@ from pathlib import Path
 from spacy.tokens import Doc
 
 from ..registry import converters
-from . import conll2012, conllu, gap, jsonlines, spacy_files  # noqa: F401
+from . import (  # noqa: F401
+    conll2012,
+    conllu,
+    gap,
+    jsonlines,
+    label_studio,
+    prodigy,
+    spacy_files,
+)
 
 #: The names of the files that the `convert` command takes from a folder; of other formats, all.
 FILE_PATTERNS = {
@@ -18,8 +26,10 @@ FILE_PATTERNS = {
     "conllu": ("*.conllu",),
     "gap": ("*.tsv",),
     "jsonlines": ("*.jsonl", "*.jsonlines"),
+    "label-studio": ("*.jsonl", "*.json"),
     "litbank": ("*.conll",),
     "preco": ("*.jsonl",),
+    "prodigy": ("*.jsonl",),
     "spacy": ("*.spacy",),
     "wikicoref": ("key-OntoNotesScheme*",),
 }

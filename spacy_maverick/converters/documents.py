@@ -1,6 +1,7 @@
 """From what a corpus says of a document to a `Doc`: the last step of every converter."""
 
 import itertools
+import json
 from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +19,8 @@ from .conll import IN_TWO_CLUSTERS, REPEATED
 #: Key of `doc.user_data` that says where a document is from: its "name" (str), "part" (int) and
 #: "genre" (str or None). It is saved with the document.
 SOURCE_KEY = "coref_source"
+#: Key of `doc.user_data` for what else an input says of a document, as JSON: its "meta".
+META_KEY = "coref_meta"
 #: Key of `doc.user_data` under which converters report: what was "found" before any repair, as
 #: given by `count_annotations`, and "problems", how often each. The command takes it off.
 CONVERSION_KEY = "coref_conversion"
@@ -237,3 +240,15 @@ def get_source(doc: Doc) -> Mapping[str, Any]:
         which is None if unknown.
     """
     return {"name": "", "part": 0, "genre": None, **doc.user_data.get(SOURCE_KEY, {})}
+
+
+def get_name(doc: Doc) -> str:
+    """RETURNS (str): A document's name with its part, if it has one: what sets it apart."""
+    source = get_source(doc)
+    return f"{source['name']}_{source['part']}" if source["part"] else source["name"]
+
+
+def get_meta(doc: Doc) -> Any:
+    """RETURNS (Any): What else the input said of a document, or None."""
+    meta = doc.user_data.get(META_KEY)
+    return None if meta is None else json.loads(meta)

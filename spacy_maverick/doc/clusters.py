@@ -83,6 +83,18 @@ def get_clusters(doc: Doc, prefix: str = DEFAULT_PREFIX) -> list[list[Mention]]:
     return [list(dict.fromkeys(cluster)) for cluster in spans if cluster]
 
 
+def scored_mentions(doc: Doc, key: str) -> list[tuple[Span, float | None]]:
+    """The mentions of a cluster with the probabilities of their links.
+
+    doc (Doc): The document.
+    key (str): The cluster's key in `doc.spans`.
+    RETURNS (List[Tuple[Span, Optional[float]]]): The mentions; None where nothing is known.
+    """
+    group = doc.spans[key]
+    scores = group.attrs.get("scores") or [None] * len(group)
+    return [(span, score) for span, score in zip(group, scores, strict=True) if len(span)]
+
+
 def set_clusters(
     doc: Doc,
     clusters: Iterable[Iterable[Mention | Span]],

@@ -18,6 +18,16 @@ def dialogue(nlp: Language, turns: Iterable[tuple[str | None, str]]) -> Doc:
         may be None, for narration. Turns of white space alone are left out.
     RETURNS (Doc): The processed document.
     """
+    return nlp(make_dialogue(nlp, turns))
+
+
+def make_dialogue(nlp: Language, turns: Iterable[tuple[str | None, str]]) -> Doc:
+    """The document of a dialogue, on which no component has run: for `nlp.pipe`.
+
+    nlp (Language): The pipeline, whose tokenizer is used.
+    turns (Iterable[Tuple[Optional[str], str]]): The speaker and the text of each turn.
+    RETURNS (Doc): The document.
+    """
     register_extensions()
     words: list[str] = []
     spaces: list[bool] = []
@@ -39,7 +49,7 @@ def dialogue(nlp: Language, turns: Iterable[tuple[str | None, str]]) -> Doc:
     for token, speaker in zip(joined, speakers, strict=True):
         if speaker is not None:
             token._.speaker = speaker
-    return nlp(joined)
+    return joined
 
 
 def _as_list(turns: Iterable[tuple[str | None, str]]) -> list[tuple[str | None, str]]:

@@ -5,6 +5,9 @@ from typing import Any
 import spacy
 from spacy.language import Language
 
+#: What commands take for the model in this package.
+DEFAULT = "default"
+
 
 def load(*, name: str | None = None, **settings: Any) -> Language:
     """Load an English pipeline that resolves coreference: a tokenizer, a `sentencizer` and a
@@ -23,3 +26,15 @@ def load(*, name: str | None = None, **settings: Any) -> Language:
     # and the processes of `nlp.pipe(n_process=2)` would each load weights of their own.
     coref.model.initialize()
     return nlp
+
+
+def load_pipeline(name: str = DEFAULT, gpu_id: int = -1) -> Language:
+    """Load a pipeline by what a user types for it.
+
+    name (str): A folder, an installed package, or "default" for the model in this package.
+    gpu_id (int): The number of the GPU to use, or -1.
+    RETURNS (Language): The pipeline.
+    """
+    if gpu_id >= 0:
+        spacy.require_gpu(gpu_id)
+    return load() if name == DEFAULT else spacy.load(name)
