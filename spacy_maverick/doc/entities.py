@@ -58,7 +58,8 @@ def get_doc_entities(doc: Doc, *, name: NameChoice = "best") -> list[Entity]:
 
 
 def best_names(doc: Doc, *, prefix: str | None = None) -> list[Span]:
-    """The mention that names each cluster best: a proper noun, else a noun phrase, else a pronoun.
+    """The mention that names each cluster best: a proper noun, else a noun phrase, else a pronoun;
+    without a possessive ending.
 
     doc (Doc): A document with clusters.
     prefix (Optional[str]): What stands before the number in the keys of `doc.spans`; by default the
@@ -67,7 +68,7 @@ def best_names(doc: Doc, *, prefix: str | None = None) -> list[Span]:
     """
     clusters = get_clusters(doc, find_prefix(doc) if prefix is None else prefix)
     names = Names(doc)
-    return [names.choose([doc[start:end] for start, end in cluster]) for cluster in clusters]
+    return [bare(names.choose([doc[s:e] for s, e in cluster])) for cluster in clusters]
 
 
 def get_token_entity(token: Token) -> Entity | None:

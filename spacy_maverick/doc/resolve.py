@@ -108,20 +108,6 @@ def resolve(
 _Piece = tuple[str, Span | None]
 
 
-def best_names(doc: Doc) -> list[Span]:
-    """The mention that names each cluster best: a proper noun, else a noun phrase, else a pronoun.
-
-    doc (Doc): A document with clusters.
-    RETURNS (List[Span]): A mention for each cluster, without a possessive ending.
-    """
-    resolver = _Resolver(doc)
-    clusters = get_clusters(doc, find_prefix(doc))
-    return [
-        _bare(resolver._best(number, [doc[start:end] for start, end in cluster]).span)
-        for number, cluster in enumerate(clusters)
-    ]
-
-
 @dataclass
 class _Chain:
     """The mentions of an entity, and the one that stands for it."""
