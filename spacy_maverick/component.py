@@ -14,19 +14,19 @@ from .doc.batches import batches_by_words
 from .doc.clusters import (
     DEFAULT_PREFIX,
     GoldClusters,
-    Mention,
     align_clusters,
     get_clusters,
     set_clusters,
 )
 from .doc.extensions import register_extensions
-from .doc.given import given_mentions
+from .doc.given import given_clusters, given_mentions
 from .doc.pipelines import check_language, check_prefix
 from .doc.sentences import MAX_SENTENCE, sentence_ends
 from .errors import MaverickWarning
 from .model.decoding import Cluster, decode
 from .model.heads import MaverickModel, is_initialized, missing_upstream
 from .model.losses import Losses, coref_loss
+from .model.modules.choices import AS_BROUGHT, Decoding
 from .model.modules.maverick import Candidates, Scores
 from .scoring.metrics import SCORE_NAMES
 from .scoring.scorer import score_coref
@@ -35,16 +35,12 @@ from .training.finetuning import FinetunedPipe, prefer_finetuning
 #: The model in this package.
 DEFAULT_MODEL = {"@architectures": "spacy-maverick.Pretrained.v1", "name": None}
 BATCH_WORDS = 10_000
+DECODING = dict(vars(AS_BROUGHT))
 
 NOT_RUN = (
     "Component '{name}' gets the states of words from '{upstream}', which has not run on this Doc. "
     "Enable it, put it before '{name}' in the pipeline, or give '{name}' an encoder of its own "
     'with nlp.replace_listeners("{upstream}", "{name}", ["model.tok2vec"]).'
-)
-NOT_NUMBERED = (
-    "Component '{name}' is to start from the clusters in doc.spans[\"{prefix}_1\"], "
-    'doc.spans["{prefix}_2"] and so on (setting given_cluster_prefix), but the Doc has a key '
-    '"{prefix}" without a number. Write each cluster to a key of its own.'
 )
 NO_GOLD = (
     "None of the first {n} examples has a cluster: expected gold clusters in doc.spans of the "
@@ -66,6 +62,7 @@ SCORE_WEIGHTS = {name: 1.0 if name == "coref_conll_f" else None for name in SCOR
         "span_cluster_prefix": DEFAULT_PREFIX,
         "max_sentence": MAX_SENTENCE,
         "batch_words": BATCH_WORDS,
+        **DECODING,
         "scorer": {"@scorers": "spacy-maverick.coref_scorer.v1"},
     },
     default_score_weights=SCORE_WEIGHTS,
@@ -80,11 +77,16 @@ def make_maverick_coref(
     span_cluster_prefix: str,
     max_sentence: int,
     batch_words: int,
+    mention_threshold: float | None,
+    link_threshold: float | None,
+    link_members: int | None,
+    mention_weight: float | None,
+    overlaps: bool | None,
     scorer: Callable | None,
 ) -> "MaverickCoref":
     """Make a component that resolves coreference.
 
-    The settings are those of `MaverickCoref`.
+    The settings are those of `MaverickCoref` and, one by one, of `Decoding`.
     """
     prefer_finetuning(nlp, model)
     return MaverickCoref(
@@ -97,6 +99,9 @@ def make_maverick_coref(
         span_cluster_prefix=span_cluster_prefix,
         max_sentence=max_sentence,
         batch_words=batch_words,
+        decoding=Decoding(
+            mention_threshold, link_threshold, link_members, mention_weight, overlaps
+        ),
         scorer=scorer,
     )
 
@@ -116,6 +121,7 @@ class MaverickCoref(FinetunedPipe):
         span_cluster_prefix: str = DEFAULT_PREFIX,
         max_sentence: int = MAX_SENTENCE,
         batch_words: int = BATCH_WORDS,
+        decoding: Decoding = AS_BROUGHT,
         scorer: Callable | None = score_coref,
     ) -> None:
         """Initialize the component.
@@ -133,6 +139,7 @@ class MaverickCoref(FinetunedPipe):
             longer one is cut at line breaks, pauses or anywhere; the Doc keeps its sentences.
         batch_words (int): How many words are resolved together at most, whatever the size of the
             batches that come in. A longer document is resolved by itself.
+        decoding (Decoding): How links are made of scores, where not as the model brings it.
         scorer (Optional[Callable]): The scoring method.
         """
         register_extensions()
@@ -148,6 +155,7 @@ class MaverickCoref(FinetunedPipe):
             "span_cluster_prefix": span_cluster_prefix,
             "max_sentence": max_sentence,
             "batch_words": batch_words,
+            **vars(decoding),
         }
         self._made_with = dict(self.cfg)
 
@@ -173,13 +181,22 @@ class MaverickCoref(FinetunedPipe):
         if not any(len(doc) for doc in docs):
             # There is nothing to encode, and encoders differ in whether they take that.
             return [[] for _ in docs]
+        decoding, prefix = self._decoding(), self.cfg["given_cluster_prefix"]
         candidates = [
-            Candidates(mentions=self._given_mentions(doc), sentence_ends=doc_ends)
+            Candidates(
+                mentions=given_mentions(doc, self.cfg["mentions_key"], self.name),
+                sentence_ends=doc_ends,
+                decoding=decoding,
+            )
             for doc, doc_ends in zip(docs, ends, strict=True)
         ]
         links = self.model.predict((docs, candidates))
         return [
-            decode(answer, singletons=self.cfg["singletons"], given=self._given_clusters(doc))
+            decode(
+                answer,
+                singletons=self.cfg["singletons"],
+                given=given_clusters(doc, prefix, self.name),
+            )
             for doc, answer in zip(docs, links, strict=True)
         ]
 
@@ -231,6 +248,7 @@ class MaverickCoref(FinetunedPipe):
                     unknown=np.array(sorted(gold.unknown_spans), dtype=np.int64).reshape(-1, 2),
                     complete=gold.questions is None,
                     sentence_ends=doc_ends,
+                    decoding=self._decoding(),
                 )
                 for gold, doc_ends in zip(golds, self._sentence_ends(docs), strict=True)
             ]
@@ -320,6 +338,9 @@ class MaverickCoref(FinetunedPipe):
     def _sentence_ends(self, docs: Iterable[Doc]) -> list[np.ndarray]:
         return sentence_ends(docs, self.cfg["max_sentence"])
 
+    def _decoding(self) -> Decoding:
+        return Decoding(**{name: self.cfg[name] for name in DECODING})
+
     def _golds(self, examples: Iterable[Example]) -> list[GoldClusters]:
         examples = list(examples)
         ends = self._sentence_ends(example.predicted for example in examples)
@@ -328,13 +349,3 @@ class MaverickCoref(FinetunedPipe):
             align_clusters(example.predicted, example.reference, doc_ends, prefix)
             for example, doc_ends in zip(examples, ends, strict=True)
         ]
-
-    def _given_clusters(self, doc: Doc) -> list[list[Mention]]:
-        prefix = self.cfg["given_cluster_prefix"]
-        if prefix in doc.spans:
-            raise ValueError(NOT_NUMBERED.format(name=self.name, prefix=prefix))
-        return [] if prefix is None else get_clusters(doc, prefix)
-
-    def _given_mentions(self, doc: Doc) -> np.ndarray | None:
-        key = self.cfg["mentions_key"]
-        return None if key is None else given_mentions(doc, key, self.name)

@@ -333,3 +333,39 @@ def test_another_prefix_for_reading_and_writing():
     assert get_clusters(doc, "chains") == get_clusters(make_doc(LOVELACE))
     assert not get_clusters(doc)
     assert len(doc._.coref_clusters) == 3
+
+
+def test_settings_of_decoding_belong_to_the_component(nlp, tmp_path):
+    """They win over what the model brings, in the config and at run time, for this call alone."""
+    nlp.to_disk(tmp_path)
+
+    def load(**settings):
+        return spacy.load(tmp_path, config={"components": {NAME: settings}})
+
+    expected = clusters_of(nlp)
+    assert any(expected)
+    assert clusters_of(load(link_threshold=1 - 1e-9)) == [[] for _ in ALL]
+    assert clusters_of(load(mention_threshold=1 - 1e-9)) == [[] for _ in ALL]
+    # As old configs have them, in the block of the architecture.
+    for name, value in [("link_threshold", 0.9), ("link_members", 3), ("mention_weight", 2.0)]:
+        assert clusters_of(load(model={name: value})) == clusters_of(load(**{name: value}))
+    component = nlp.get_pipe(NAME)
+    component.cfg["link_threshold"] = 1 - 1e-9
+    try:
+        assert clusters_of(nlp) == [[] for _ in ALL]
+    finally:
+        component.cfg["link_threshold"] = None
+    assert clusters_of(nlp) == expected
+    saved = load(link_threshold=0.9).config["components"][NAME]
+    assert (saved["link_threshold"], saved["link_members"]) == (0.9, None)
+
+
+def test_settings_of_decoding_that_make_no_sense_are_told(nlp, tmp_path):
+    nlp.to_disk(tmp_path)
+    for name, value in [("link_threshold", 1.5), ("mention_threshold", 0.0), ("link_members", 0)]:
+        with pytest.raises(ValueError, match=name):
+            spacy.load(tmp_path, config={"components": {NAME: {name: value}}})
+    incremental = make_nlp("tok2vec", "Incremental", texts=[LOVELACE])[0]
+    incremental.get_pipe(NAME).cfg.update(link_threshold=0.7, mention_threshold=0.01)
+    with pytest.raises(ValueError, match="link_threshold has no meaning"):
+        incremental(make_doc(LOVELACE, incremental.vocab, gold=False))

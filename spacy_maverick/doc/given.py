@@ -1,4 +1,4 @@
-"""Mentions that a user gives, in place of those that a model would find."""
+"""What a user gives to a component on the `Doc`: mentions, and clusters to start from."""
 
 from collections.abc import Iterable
 
@@ -6,6 +6,7 @@ import numpy as np
 from spacy.tokens import Doc, Span
 
 from ..errors import warn_once
+from .clusters import Mention, get_clusters
 
 NO_SUCH_SPANS = (
     "Component '{name}' is to cluster the spans in doc.spans[\"{key}\"] (setting mentions_key), "
@@ -27,16 +28,37 @@ NO_CHUNKS = (
     "Component '{name}' is to cluster doc.noun_chunks (setting mentions_key), but spaCy has none "
     "for the language {lang!r}. Give the mentions in doc.spans and set mentions_key to their key."
 )
+NOT_NUMBERED = (
+    "Component '{name}' is to start from the clusters in doc.spans[\"{prefix}_1\"], "
+    'doc.spans["{prefix}_2"] and so on (setting given_cluster_prefix), but the Doc has a key '
+    '"{prefix}" without a number. Write each cluster to a key of its own.'
+)
 
 
-def given_mentions(doc: Doc, key: str, name: str) -> np.ndarray:
+def given_clusters(doc: Doc, prefix: str | None, name: str) -> list[list[Mention]]:
+    """Read the clusters to start from.
+
+    doc (Doc): The document.
+    prefix (Optional[str]): What stands before the number in their keys, or None for no clusters.
+    name (str): The component that asks, for the error.
+    RETURNS (List[List[Tuple[int, int]]]): First word and end (exclusive) of each mention.
+    """
+    if prefix in doc.spans:
+        raise ValueError(NOT_NUMBERED.format(name=name, prefix=prefix))
+    return [] if prefix is None else get_clusters(doc, prefix)
+
+
+def given_mentions(doc: Doc, key: str | None, name: str) -> np.ndarray | None:
     """Read the mentions that are to be clustered. Empty ones are left out, and doubles.
 
     doc (Doc): The document.
-    key (str): "ents", "noun_chunks", or a key of `doc.spans`.
+    key (Optional[str]): "ents", "noun_chunks", or a key of `doc.spans`; None for no mentions.
     name (str): The component that asks, for the message if there are none.
-    RETURNS (ndarray): First and last word of each mention, in text order. *Shape:* (n_mentions, 2)
+    RETURNS (Optional[ndarray]): First and last word of each mention, in text order.
+        *Shape:* (n_mentions, 2)
     """
+    if key is None:
+        return None
     mentions = sorted({(s.start, s.end - 1) for s in _given_spans(doc, key, name) if len(s)})
     return np.array(mentions, dtype=np.int64).reshape(-1, 2)
 

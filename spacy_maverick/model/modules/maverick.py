@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from ...doc.categories import WordFeatures, pair_categories
 from ...doc.surface import Surface
 from .antecedents import AntecedentClusterer
+from .choices import AS_BROUGHT, Decoding
 from .incremental import IncrementalClusterer, PrevIncrementalClusterer
 from .mentions import MentionExtractor, spans_to_sentence_end
 
@@ -32,6 +33,7 @@ class Candidates:
     complete (bool): Whether all other spans are known to be no mentions.
     sentence_ends (Optional[ndarray]): Where the search for each word's mentions ends, exclusive.
         *Shape:* (n_words,)
+    decoding (Decoding): How links are made of scores.
     """
 
     mentions: np.ndarray | None = None
@@ -40,6 +42,7 @@ class Candidates:
     unknown: np.ndarray | None = None
     complete: bool = True
     sentence_ends: np.ndarray | None = None
+    decoding: Decoding = AS_BROUGHT
 
 
 @dataclass
@@ -170,7 +173,8 @@ class Maverick(nn.Module):
         numbers = torch.arange(len(mentions), device=first.device)
         if self.own_mentions and given.complete and len(mentions):
             with torch.no_grad():
-                found = self.extractor.extract(first, last, sentence_ends, is_word)
+                extractor = given.decoding.extractor(self.extractor)
+                found = extractor.extract(first, last, sentence_ends, is_word)
             unknown = _tensor(given.unknown, first, shape=(0, 2))
             found = found[~is_among(found, unknown)]
             mentions, partition, numbers = add_mentions(mentions, partition, found)
@@ -192,22 +196,24 @@ class Maverick(nn.Module):
         )
 
     def _resolve(self, first: Tensor, last: Tensor, words: Words) -> Links:
+        extractor = words.candidates.decoding.extractor(self.extractor)
+        clusterer = words.candidates.decoding.clusterer(self.clusterer)
         if words.candidates.mentions is not None:
             mentions = _tensor(words.candidates.mentions, first, shape=(0, 2))
         else:
             sentence_ends = _tensor(words.sentence_ends, first)
             is_word = _tensor(words.is_word, first)
-            mentions = self.extractor.extract(first, last, sentence_ends, is_word)
+            mentions = extractor.extract(first, last, sentence_ends, is_word)
         if len(mentions) == 0:
             return Links(mentions, mentions.new_zeros(0), first.new_zeros(0))
         categories = self._categories(mentions, words)
-        if not isinstance(self.clusterer, AntecedentClusterer):
-            return Links(mentions, *self.clusterer.link(first, last, mentions, categories))
+        if not isinstance(clusterer, AntecedentClusterer):
+            return Links(mentions, *clusterer.link(first, last, mentions, categories))
         sureness = None
         # What is given is a mention, whatever the extractor thinks: the link alone is asked.
-        if self.clusterer.mention_weight and words.candidates.mentions is None:
-            sureness = self.extractor.mention_logits(first, last, mentions)
-        links = self.clusterer.link(first, last, mentions, categories, sureness, words.surface)
+        if clusterer.mention_weight and words.candidates.mentions is None:
+            sureness = extractor.mention_logits(first, last, mentions)
+        links = clusterer.link(first, last, mentions, categories, sureness, words.surface)
         return Links(mentions, *links)
 
     def _categories(self, mentions: Tensor, words: Words):
