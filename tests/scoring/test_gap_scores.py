@@ -146,7 +146,7 @@ def test_bias_needs_both_genders():
 def test_other_pronouns_count_without_a_gender():
     result = score(("they", (True, False), (True, False)))
     assert result["coref_gap_f"] == 1.0
-    assert result["coref_gap_masculine_f"] == result["coref_gap_feminine_f"] == 0.0
+    assert result["coref_gap_masculine_f"] is result["coref_gap_feminine_f"] is None
 
 
 def test_what_was_never_asked_has_no_score():
