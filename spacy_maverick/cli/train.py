@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from . import app
+from . import app, exit_on_error
 
 
 @app.command("train", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -44,7 +44,6 @@ def train_cli(
     )
     from spacy.util import load_config, logger
 
-    from ..training.checkpoints import ResumeError
     from ..training.loop import train
 
     if verbose:
@@ -55,18 +54,14 @@ def train_cli(
         raise typer.BadParameter(f"{error.message} Overrides of the config have a dot.") from error
     import_code(code)
     setup_gpu(gpu_id)
-    try:
-        with show_validation_error(config_path):
-            config = load_config(config_path, overrides=overrides, interpolate=False)
-            train(
-                config,
-                output,
-                resume=resume,
-                checkpoint_every=checkpoint_every,
-                use_gpu=gpu_id,
-                stdout=sys.stdout,
-                stderr=sys.stderr,
-            )
-    except ResumeError as error:
-        typer.secho(f"Error: {error}", fg=typer.colors.RED, err=True)
-        raise typer.Exit(1) from error
+    with exit_on_error(), show_validation_error(config_path):
+        config = load_config(config_path, overrides=overrides, interpolate=False)
+        train(
+            config,
+            output,
+            resume=resume,
+            checkpoint_every=checkpoint_every,
+            use_gpu=gpu_id,
+            stdout=sys.stdout,
+            stderr=sys.stderr,
+        )

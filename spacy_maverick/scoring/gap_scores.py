@@ -144,13 +144,18 @@ class GapScores:
 
     def result(self) -> dict[str, float | None]:
         """RETURNS (Dict[str, Optional[float]]): Precision, recall and F1, "coref_gap_{p,r,f}" and
-        with "masculine" or "feminine" before the last letter, and "coref_gap_bias", the F1 of
+        with "masculine" or "feminine" before the last letter (None where no such pronoun was
+        asked about), and "coref_gap_bias", the F1 of
         feminine pronouns by that of masculine ones, or None where either is 0."""
         scores: dict[str, float | None] = {}
         groups: dict[str, set[str | None]] = {"gap": {None, *GENDERS.values()}}
         groups.update({f"gap_{gender}": {gender} for gender in GENDERS.values()})
+        asked = {gender for gender, _, _ in self.counts}
         for name, genders in groups.items():
-            prf = self._get_prf(genders)
+            # A score of what was never asked would be no score.
+            prf: tuple[float | None, ...] = self._get_prf(genders)
+            if len(genders) == 1 and not genders & asked:
+                prf = (None, None, None)
             scores.update(zip((f"coref_{name}_{v}" for v in "prf"), prf, strict=True))
         masculine, feminine = scores["coref_gap_masculine_f"], scores["coref_gap_feminine_f"]
         scores["coref_gap_bias"] = feminine / masculine if feminine and masculine else None

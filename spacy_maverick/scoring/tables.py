@@ -27,7 +27,7 @@ def score_rows(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [
         (label, *(f"{result[f'{name}_{value}']:.2%}" for value in "prf"))
         for name, label in SCORE_LABELS.items()
-        if f"{name}_f" in result
+        if result.get(f"{name}_f") is not None
     ]
     if "coref_conll_f" in result:
         rows.append(("CoNLL F1", "", "", f"{result['coref_conll_f']:.2%}"))

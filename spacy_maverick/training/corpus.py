@@ -32,6 +32,14 @@ NOT_SPLIT = (
     "CorefCorpus could not split {count} of the documents in {path} into parts of {max_length} "
     "words, because they have a longer sentence or no sentence boundaries. They are longer."
 )
+NO_FILE = (
+    "Expected a {file_type} file or a folder of them at {path}, but there is none. Check the paths "
+    "that the config or the command names."
+)
+CORRUPT = (
+    "Cannot read {path}: expected documents as DocBin.to_disk writes them, but the file is "
+    "damaged, cut short or of another kind ({reason}). Make it again."
+)
 
 
 @registry.readers("spacy-maverick.CorefCorpus.v1")
@@ -119,6 +127,11 @@ class CorefCorpus:
             predicted = self._predicted(nlp, reference)
             yield Example(predicted, reference)
 
+    def check_path(self) -> None:
+        """Raise an error if there is nothing to read."""
+        if not self.path.exists():
+            raise FileNotFoundError(NO_FILE.format(file_type=FILE_TYPE, path=self.path))
+
     def _references(self, nlp: Language) -> Iterator[Doc]:
         dropped = unsplit = 0
         for doc in self._documents(nlp):
@@ -141,8 +154,9 @@ class CorefCorpus:
 
     def _documents(self, nlp: Language) -> Iterator[Doc]:
         count = 0
+        self.check_path()
         for path in walk_corpus(self.path, FILE_TYPE):
-            for doc in DocBin().from_disk(path).get_docs(nlp.vocab):
+            for doc in _read_docs(path, nlp):
                 if self.limit and count == self.limit:
                     return
                 if len(doc):
@@ -173,6 +187,22 @@ class CorefCorpus:
             if self.gold_speakers and gold._.speaker is not None:
                 token._.speaker = gold._.speaker
         return doc
+
+
+def _read_docs(path: Path, nlp: Language) -> Iterator[Doc]:
+    docs = None
+    try:
+        docs = DocBin().from_disk(path).get_docs(nlp.vocab)
+        doc = next(docs, None)
+        while doc is not None:
+            yield doc
+            doc = next(docs, None)
+    except GeneratorExit:
+        raise
+    except Exception as error:
+        # What comes depends on where the damage is: zlib, msgpack and numpy each have their own.
+        reason = f"{type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else ''}"
+        raise ValueError(CORRUPT.format(path=path, reason=reason)) from error
 
 
 def split_doc(doc: Doc, max_length: int, prefix: str = DEFAULT_PREFIX) -> list[Doc]:

@@ -40,6 +40,7 @@ from .checkpoints import (
     set_random_states,
     write_checkpoint,
 )
+from .corpus import CorefCorpus
 from .data_digest import digest_data
 
 CHECKPOINT = "checkpoint"
@@ -93,6 +94,9 @@ def train(
         return folders[DIR_MODEL_LAST]
     nlp = init_nlp(config, use_gpu=use_gpu)
     settings, train_corpus, dev_corpus = _resolve(nlp, use_gpu)
+    for corpus in (train_corpus, dev_corpus):
+        if isinstance(corpus, CorefCorpus):
+            corpus.check_path()  # before an earlier model makes room
     run = Run(nlp, settings["optimizer"], progress or Progress())
     run.progress.data = data
     batches = draw_batches(

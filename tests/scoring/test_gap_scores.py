@@ -5,6 +5,7 @@ import spacy
 from gap_questions import make_gap_doc, make_question
 from spacy.tokens import Doc
 
+from spacy_maverick.scoring.evaluation import score_rows
 from spacy_maverick.scoring.gap_scores import (
     Answers,
     GapScores,
@@ -145,4 +146,16 @@ def test_bias_needs_both_genders():
 def test_other_pronouns_count_without_a_gender():
     result = score(("they", (True, False), (True, False)))
     assert result["coref_gap_f"] == 1.0
-    assert result["coref_gap_masculine_f"] == result["coref_gap_feminine_f"] == 0.0
+    assert result["coref_gap_masculine_f"] is result["coref_gap_feminine_f"] is None
+
+
+def test_what_was_never_asked_has_no_score():
+    scores = GapScores()
+    question = {"pronoun": {"text": "they"}, "a": {"coref": True}, "b": {"coref": False}}
+    scores.add(Answers(question, {"a": [(0, 1)], "b": []}))
+    result = scores.result()
+    assert result["coref_gap_f"] == 1.0
+    assert result["coref_gap_masculine_f"] is None
+    assert result["coref_gap_feminine_p"] is None
+    assert result["coref_gap_bias"] is None
+    assert [row[0] for row in score_rows(result)] == ["GAP", "GAP bias (F/M)"]
