@@ -119,14 +119,14 @@ def test_heads_in_a_circle_are_no_tree(tmp_path):
 
 def test_long_white_space_and_deep_nesting_take_no_time(tmp_path):
     before = time.perf_counter()
-    header = "#begin document " + " " * 20_000 + "x"
+    header = "#begin document x" + " " * 20_000 + "y"
     row = "a\t0\t0\tw\t-\t*\t-\t-\t-\t-\t*\t-"
     (doc,) = convert(tmp_path, "conll2012", f"{header}\n{row}\n#end document\n")
-    assert doc.user_data["coref_source"]["name"] == "x"
+    assert doc.user_data["coref_source"]["name"].split() == ["x", "y"]
     nested = [(i, 100_000 - i) for i in range(40_000)]
     assert count_crossing(nested) == 0
     assert count_crossing([(0, 3), (1, 4), (2, 3), (3, 5)]) == 2
-    assert time.perf_counter() - before < 20
+    assert time.perf_counter() - before < 15
 
 
 @pytest.mark.parametrize(
