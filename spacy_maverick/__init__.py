@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any
 
 from .doc.clusters import get_clusters, set_clusters
 from .doc.dialogue import dialogue
-from .doc.entities import get_doc_entities as get_entities
 from .doc.extend import extend
 from .doc.extensions import register_extensions
 from .doc.joining import keep_clusters, merge_docs
-from .doc.resolve import resolve
+from .entities.entities import get_doc_entities as get_entities
+from .entities.resolve import resolve
 from .pretrained.loading import load
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parent.parent / "spacy_maverick"
 #: module that stands on another line than its folder is named with it.
 ORDER = """
 errors registry processes compact_weights
-doc scoring.metrics
+doc entities scoring.metrics
 display
 model
 encoder
@@ -26,6 +26,7 @@ FORBIDDEN = {
     "model.modules": ["spacy", "thinc", "spacy_transformers", "transformers"],
     "component": ["torch"],
     "doc": ["torch"],
+    "entities": ["torch"],
     "display": ["torch"],
     "scoring.metrics": ["spacy", "thinc", "torch"],
 }

@@ -8,7 +8,7 @@ from spacy.tokens import Doc, Span
 
 from ..converters.documents import get_meta, get_name
 from ..doc.clusters import cluster_keys, find_prefix, scored_mentions
-from ..doc.entities import best_names
+from ..entities.entities import best_names
 
 if TYPE_CHECKING:
     import pyarrow

@@ -8,7 +8,7 @@ from spacy.tokens import Doc, Span
 
 from ..doc.categories import pronoun_table
 from ..doc.clusters import cluster_keys, find_prefix
-from ..doc.entities import best_names
+from ..entities.entities import best_names
 from .colours import COLOURS, colour_of
 from .marks import Mark
 

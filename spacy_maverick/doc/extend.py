@@ -8,9 +8,9 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc, Span, SpanGroup
 
+from ..entities.names import Names
 from .clusters import PREFIX_ATTR, Mention, cluster_keys
 from .extensions import register_extensions
-from .names import Names
 from .sentences import sentence_starts
 
 #: Words of earlier text that are read again with each new part, up to the next sentence start.

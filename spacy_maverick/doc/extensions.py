@@ -3,10 +3,10 @@ from typing import Any
 
 from spacy.tokens import Doc, Span, Token
 
+from ..entities.entities import get_doc_entities, get_span_entity, get_token_entity
+from ..entities.resolve import resolve
 from ..errors import warn_once
 from .clusters import cluster_keys, find_prefix
-from .entities import get_doc_entities, get_span_entity, get_token_entity
-from .resolve import resolve
 
 NOT_OURS = (
     "{attribute} is not spacy-maverick's and is left alone: it is {what}. The clusters that "

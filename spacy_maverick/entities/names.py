@@ -6,7 +6,7 @@ from typing import Literal
 from spacy.symbols import ADJ, ADP, ADV, AUX, DET, NOUN, NUM, PRON, PROPN, PUNCT, SCONJ, VERB
 from spacy.tokens import Doc, Span, Token
 
-from .categories import pronoun_table, word_features
+from ..doc.categories import pronoun_table, word_features
 
 #: How the name of an entity is chosen: a proper noun that tells most, the longest, or the first.
 NameChoice = Literal["best", "longest", "first"]

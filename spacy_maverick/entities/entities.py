@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from spacy.tokens import Doc, Span, Token
 
-from .clusters import cluster_keys, find_prefix, get_clusters
+from ..doc.clusters import cluster_keys, find_prefix, get_clusters
+from ..doc.sentences import sentence_starts
 from .names import NameChoice, Names, bare
-from .sentences import sentence_starts
 
 
 @dataclass(frozen=True)

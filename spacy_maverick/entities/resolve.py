@@ -7,7 +7,7 @@ from operator import attrgetter, itemgetter
 
 from spacy.tokens import Doc, Span
 
-from .clusters import cluster_keys, find_prefix
+from ..doc.clusters import cluster_keys, find_prefix
 from .names import POSSESSIVE_ENDINGS, PRONOUN, NameChoice, Names, bare
 
 #: How deep names are written inside names, which would otherwise double the text at each level.

@@ -5,7 +5,7 @@ from collections import Counter
 from spacy.language import Language
 from spacy.tokens import Doc, Span, SpanGroup
 
-from .clusters import cluster_keys, find_prefix
+from ..doc.clusters import cluster_keys, find_prefix
 from .names import Names
 
 DEFAULT_SPANS_KEY = "coref_mentions"
