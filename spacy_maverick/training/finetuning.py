@@ -69,7 +69,7 @@ class FinetunedPipe(TrainablePipe):
 
     def create_optimizer(self) -> Optimizer:
         """RETURNS (thinc.api.Optimizer): An optimizer for training a pretrained model further."""
-        return create_adafactor(**RATES)
+        return create_adafactor(RATES["learn_rate"], RATES["head_learn_rate"])
 
     def _check_saved_settings(self) -> None:
         changed = [name for name, value in self.cfg.items() if value != self._made_with.get(name)]
