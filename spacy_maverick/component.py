@@ -11,13 +11,7 @@ from thinc.api import Optimizer, set_dropout_rate
 
 from . import processes  # noqa: F401 - forked processes would hang without it
 from .doc.batches import batches_by_words
-from .doc.clusters import (
-    DEFAULT_PREFIX,
-    GoldClusters,
-    align_clusters,
-    get_clusters,
-    set_clusters,
-)
+from .doc.clusters import DEFAULT_PREFIX, GoldClusters, align_clusters, get_clusters, set_clusters
 from .doc.extensions import register_extensions
 from .doc.given import given_clusters, given_mentions
 from .doc.pipelines import check_language, check_prefix
