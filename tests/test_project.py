@@ -84,12 +84,14 @@ def test_the_joint_config(merge):
     assert len(nlp.get_pipe("transformer").listeners) == 4
 
 
-def test_the_readme_lists_the_commands_as_they_are(tmp_path):
-    for name in ("project.yml", "README.md"):
+def test_the_page_on_the_project_lists_its_commands_as_they_are(tmp_path):
+    (tmp_path / "docs").mkdir()
+    for name in ("project.yml", "docs/project.md"):
         shutil.copy(ROOT / name, tmp_path / name)
-    project_document(tmp_path, tmp_path / "README.md", no_emoji=True)
-    # If not: python -m spacy project document . --output README.md --no-emoji
-    assert (tmp_path / "README.md").read_text("utf8") == (ROOT / "README.md").read_text("utf8")
+    page = tmp_path / "docs" / "project.md"
+    project_document(tmp_path, page, no_emoji=True)
+    # If not: python -m spacy project document . --output docs/project.md --no-emoji
+    assert page.read_text("utf8") == (ROOT / "docs" / "project.md").read_text("utf8")
 
 
 def test_what_the_project_needs_is_installed_with_the_package():
