@@ -2,6 +2,31 @@
 
 One function for each clusterer, and not a switch, so that a config is checked against the settings
 that its clusterer really has.
+
+What several of them have in common is documented here. It stands in each signature all the same,
+because that is what a config is checked against.
+
+dropout (float): Dropout in the heads.
+distances (bool): Whether a pair's score also depends on how far apart the mentions stand. The
+    paper's models leave that to the encoder; set it for one that reads documents in windows.
+pair_features (Optional[str]): The language ("en") by whose pronouns a pair's score also depends
+    on what stands on the face of the text: who speaks and to whom, whose name it is, distances
+    in words, sentences and mentions, nesting, and words in common. The paper's have none.
+overlaps (bool): Whether a cluster may have two mentions of which one holds or crosses the
+    other, as in the paper.
+own_mentions (bool): Whether to train the clusterer on the extractor's mistakes too, as mentions
+    that corefer with nothing. The paper's are trained on true mentions alone; set it for data
+    without singletons, where every true mention has a partner.
+mention_threshold (float): How probable a mention has to be to be handed to the clusterer. The
+    paper's is 0.5; with own_mentions the clusterer can drop what is none, and a lower one finds
+    more.
+link_threshold (float): How probable the best link of a mention has to be. The paper's is 0.5.
+link_members (int): How many mentions of a cluster are asked whether another one joins: the mean
+    of so many of its highest logits counts. The paper asks the best antecedent alone.
+mention_weight (float): How much it counts for a link that the two are mentions: a factor of
+    the later one's logit, which is added to that of the pair in prediction; the earlier one's
+    has half of it. The paper's is 0.
+mixed_precision (bool): Whether to use half precision on a GPU.
 """
 
 from functools import partial
@@ -38,31 +63,10 @@ def build_s2e_model(
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The states of words.
     hidden_size (Optional[int]): Width of the heads; None for the width of the states.
-    dropout (float): Dropout in the heads.
     form (str): "paper" for two networks and four matrices, as the paper writes it; "released" for
         four networks that meet the bare states of the antecedent, as in the released weights.
-    distances (bool): Whether a pair's score also depends on how far apart the mentions stand. The
-        paper's models leave that to the encoder; set it for one that reads documents in windows.
-    pair_features (Optional[str]): The language ("en") by whose pronouns a pair's score also depends
-        on what stands on the face of the text: who speaks and to whom, whose name it is, distances
-        in words, sentences and mentions, nesting, and words in common. The paper's have none.
-    overlaps (bool): Whether a cluster may have two mentions of which one holds or crosses the
-        other, as in the paper.
-    own_mentions (bool): Whether to train the clusterer on the extractor's mistakes too, as mentions
-        that corefer with nothing. The paper's are trained on true mentions alone; set it for data
-        without singletons, where every true mention has a partner.
-    mention_threshold (float): How probable a mention has to be to be handed to the clusterer. The
-        paper's is 0.5; with own_mentions the clusterer can drop what is none, and a lower one finds
-        more.
-    link_threshold (float): How probable the best link of a mention has to be. The paper's is 0.5.
-    link_members (int): How many mentions of a cluster are asked whether another one joins: the mean
-        of so many of its highest logits counts. The paper asks the best antecedent alone.
-    mention_weight (float): How much it counts for a link that the two are mentions: a factor of
-        the later one's logit, which is added to that of the pair in prediction; the earlier one's
-        has half of it. The paper's is 0.
-    mixed_precision (bool): Whether to use half precision on a GPU.
     RETURNS (Model[Tuple[List[Doc], List[Candidates]], Union[List[Scores], List[Links]]]): The
-        model.
+        model. The settings that clusterers share are told at the top of this module.
     """
     build = partial(
         _build_s2e,
@@ -104,31 +108,10 @@ def build_mes_model(
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The states of words.
     hidden_size (Optional[int]): Width of the heads; None for the width of the states.
-    dropout (float): Dropout in the heads.
     pronouns (str): "auto" to find pronouns by part of speech and morphology where a tagger has run,
         and in the language's word list where none has; "words" to use the list always.
-    distances (bool): Whether a pair's score also depends on how far apart the mentions stand. The
-        paper's models leave that to the encoder; set it for one that reads documents in windows.
-    pair_features (Optional[str]): The language ("en") by whose pronouns a pair's score also depends
-        on what stands on the face of the text: who speaks and to whom, whose name it is, distances
-        in words, sentences and mentions, nesting, and words in common. The paper's have none.
-    overlaps (bool): Whether a cluster may have two mentions of which one holds or crosses the
-        other, as in the paper.
-    own_mentions (bool): Whether to train the clusterer on the extractor's mistakes too, as mentions
-        that corefer with nothing. The paper's are trained on true mentions alone; set it for data
-        without singletons, where every true mention has a partner.
-    mention_threshold (float): How probable a mention has to be to be handed to the clusterer. The
-        paper's is 0.5; with own_mentions the clusterer can drop what is none, and a lower one finds
-        more.
-    link_threshold (float): How probable the best link of a mention has to be. The paper's is 0.5.
-    link_members (int): How many mentions of a cluster are asked whether another one joins: the mean
-        of so many of its highest logits counts. The paper asks the best antecedent alone.
-    mention_weight (float): How much it counts for a link that the two are mentions: a factor of
-        the later one's logit, which is added to that of the pair in prediction; the earlier one's
-        has half of it. The paper's is 0.
-    mixed_precision (bool): Whether to use half precision on a GPU.
     RETURNS (Model[Tuple[List[Doc], List[Candidates]], Union[List[Scores], List[Links]]]): The
-        model.
+        model. The settings that clusterers share are told at the top of this module.
     """
     build = partial(
         _build_mes,
@@ -175,17 +158,9 @@ def build_incremental_model(
     n_heads (int): Attention heads of the transformer.
     ffn_size (Optional[int]): Width of its feed-forward layer; None for four times the hidden size.
     max_positions (int): How many places in a cluster have a position embedding of their own.
-    dropout (float): Dropout in the heads.
     transformer_dropout (float): Dropout in the transformer.
-    own_mentions (bool): Whether to train the clusterer on the extractor's mistakes too, as mentions
-        that corefer with nothing. The paper's are trained on true mentions alone; set it for data
-        without singletons, where every true mention has a partner.
-    mention_threshold (float): How probable a mention has to be to be handed to the clusterer. The
-        paper's is 0.5; with own_mentions the clusterer can drop what is none, and a lower one finds
-        more.
-    mixed_precision (bool): Whether to use half precision on a GPU.
     RETURNS (Model[Tuple[List[Doc], List[Candidates]], Union[List[Scores], List[Links]]]): The
-        model.
+        model. The settings that clusterers share are told at the top of this module.
     """
     build = partial(
         _build_incremental,
@@ -215,16 +190,8 @@ def build_prev_incremental_model(
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The states of words.
     hidden_size (Optional[int]): Width of mentions and clusters; None for the width of the states.
-    dropout (float): Dropout in the heads.
-    own_mentions (bool): Whether to train the clusterer on the extractor's mistakes too, as mentions
-        that corefer with nothing. The paper's are trained on true mentions alone; set it for data
-        without singletons, where every true mention has a partner.
-    mention_threshold (float): How probable a mention has to be to be handed to the clusterer. The
-        paper's is 0.5; with own_mentions the clusterer can drop what is none, and a lower one finds
-        more.
-    mixed_precision (bool): Whether to use half precision on a GPU.
     RETURNS (Model[Tuple[List[Doc], List[Candidates]], Union[List[Scores], List[Links]]]): The
-        model.
+        model. The settings that clusterers share are told at the top of this module.
     """
     build = partial(
         _build_prev_incremental,

@@ -19,7 +19,7 @@ NO_SUCH_SETTING = (
 @dataclass(frozen=True)
 class Decoding:
     """How links are made of scores. None is what the model brings; for what each setting means, see
-    the architecture `spacy-maverick.MES.v1`.
+    `model/architectures.py`.
 
     mention_threshold (Optional[float]): How probable a mention has to be.
     link_threshold (Optional[float]): How probable the best link of a mention has to be.
