@@ -35,7 +35,7 @@ def test_python_runs(page, tmp_path, monkeypatch):
     # What a reader has at hand: a pipeline, and the one that commands on the page have made.
     nlp = spacy.blank("en")
     shutil.copytree(ROOT / "tests" / "data" / "saved_pipeline", "my_pipeline")
-    names = {"spacy": spacy, "spacy_maverick": spacy_maverick, "nlp": nlp}
+    names = {"spacy": spacy, "spacy_maverick": spacy_maverick, "nlp": nlp, "docs": [nlp("I am.")]}
     for block in blocks(page, "python"):
         tree = ast.parse(block)
         if any(mark in block for mark in NOT_HERE):
@@ -49,7 +49,7 @@ def commands():
     for page in PAGES:
         for block in blocks(page, "sh"):
             for line in block.replace("\\\n", " ").splitlines():
-                words = shlex.split(line, comments=True)
+                words = shlex.split(line.rpartition(" | ")[2], comments=True)
                 if words:
                     yield pytest.param(words, id=f"{page.name}: {' '.join(words[:5])}")
 

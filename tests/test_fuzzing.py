@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.tokens import DocBin
 
-from spacy_maverick.pretrained.authors_file import read_checkpoint
+from spacy_maverick.pretrained.authors_file import read_authors_file
 from spacy_maverick.registry import converters
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -99,7 +99,7 @@ def test_damaged_corpora_for_long(name, data, tmp_path):
 def read_damaged_checkpoint(content, path):
     path.write_bytes(content)
     try:
-        read_checkpoint(path)
+        read_authors_file(path)
     except ValueError as error:
         assert str(path) in str(error)
 

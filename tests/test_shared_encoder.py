@@ -183,6 +183,7 @@ def test_encoders_that_were_one_are_two_to_an_optimizer(untrained):
     shims = [s for _, pipe in nlp.pipeline for node in pipe.model.walk() for s in node.shims]
     assert len({shim.id for shim in shims}) == len(shims) == 3
     optimizer = create_adafactor(0.01, 0.01)
+    optimizer.step_schedules()  # a loop that says when a step ends
     nlp.update(examples, sgd=False)
     for _, component in nlp.pipeline:
         component.finish_update(optimizer)

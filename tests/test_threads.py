@@ -65,6 +65,7 @@ def test_threads_find_what_one_finds(trained, short_turns):
     assert found == expected * 12
 
 
+@pytest.mark.filterwarnings("ignore:These settings:spacy_maverick.errors.MaverickWarning")
 def test_modules_rest_in_evaluation_mode(trained):
     answer(trained, ALL[0])
     assert not any(module.training for module in modules_of(trained))

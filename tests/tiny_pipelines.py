@@ -10,6 +10,7 @@ from thinc.api import fix_random_seed
 from spacy_maverick.doc.clusters import get_clusters
 
 CONFIGS = Path(__file__).parent.parent / "configs" / "test"
+PERFECT_SCORES = 3
 CLUSTERERS = ["S2E", "MES", "Incremental", "PrevIncremental"]
 
 
@@ -35,8 +36,10 @@ def make_nlp(name="tok2vec", clusterer="MES", texts=ALL, **overrides):
 
 
 def train(nlp, optimizer, examples, max_steps=300):
-    """Train until the training examples come out right; return the losses of every step."""
+    """Train until the training examples come out right several times in a row: what only just comes
+    out right may not with other random numbers. Return the losses of every step."""
     history = []
+    in_a_row = 0
     for step in range(max_steps):
         losses = {}
         # As `spacy train` does: gradients of all components first, then one step for all.
@@ -45,7 +48,9 @@ def train(nlp, optimizer, examples, max_steps=300):
             component.finish_update(optimizer)
         optimizer.step_schedules()
         history.append(losses)
-        if step % 10 == 9 and evaluate(nlp, examples)["coref_conll_f"] == 1.0:
+        if step % 10 == 9:
+            in_a_row = in_a_row + 1 if evaluate(nlp, examples)["coref_conll_f"] == 1.0 else 0
+        if in_a_row == PERFECT_SCORES:
             break
     return history
 

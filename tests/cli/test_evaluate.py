@@ -7,9 +7,9 @@ from spacy.tokens import DocBin
 from tiny_pipelines import make_nlp, train
 from typer.testing import CliRunner
 
-import spacy_maverick
 from spacy_maverick.cli import app
 from spacy_maverick.converters.documents import SOURCE_KEY
+from spacy_maverick.pretrained import loading
 from spacy_maverick.scoring.metrics import SCORE_NAMES
 
 
@@ -132,7 +132,7 @@ def test_files_are_written(pipeline, write, tmp_path):
 
 def test_the_model_in_the_package(nlp, write, monkeypatch):
     data = write("data.spacy", LOVELACE)
-    monkeypatch.setattr(spacy_maverick, "load", lambda: nlp)
+    monkeypatch.setattr(loading, "load", lambda: nlp)
     assert run_json("default", data)[data]["coref_conll_f"] == 1.0
 
 

@@ -7,8 +7,8 @@ from documents import COMPANY, LOVELACE, make_doc
 from tiny_pipelines import make_nlp, train
 from typer.testing import CliRunner
 
-import spacy_maverick
 from spacy_maverick.cli import app
+from spacy_maverick.pretrained import loading
 
 TEXT = make_doc(LOVELACE).text.strip()
 
@@ -24,7 +24,8 @@ def nlp():
 @pytest.fixture(autouse=True)
 def default_model(nlp, monkeypatch):
     """A pipeline that knows two documents by heart in place of the model in the package."""
-    monkeypatch.setattr(spacy_maverick, "load", lambda: nlp)
+    load = loading.load
+    monkeypatch.setattr(loading, "load", lambda name=None: load(name=name) if name else nlp)
 
 
 def run(*arguments, command="resolve", stdin=None):

@@ -127,6 +127,7 @@ def test_documents_without_words():
 
 def test_all_formats_are_registered():
     formats = ["conll2012", "conllu", "gap", "jsonlines", "litbank", "preco", "spacy", "wikicoref"]
+    formats += ["label-studio", "prodigy"]
     assert set(formats) <= set(converter_names())
     assert set(FILE_PATTERNS) == set(formats)
     for name in formats:

@@ -5,7 +5,6 @@ import spacy
 from gap_questions import make_gap_doc, make_question
 from spacy.tokens import Doc
 
-from spacy_maverick.scoring.evaluation import score_rows
 from spacy_maverick.scoring.gap_scores import (
     Answers,
     GapScores,
@@ -14,6 +13,7 @@ from spacy_maverick.scoring.gap_scores import (
     is_named_by,
     locate,
 )
+from spacy_maverick.scoring.tables import score_rows
 
 NLP = spacy.blank("en")
 

@@ -1,0 +1,62 @@
+"""Do probabilities mean something? Of the mentions whose links have a probability in some range,
+how many are in one true cluster with the mention before them in their chain?
+
+    python benchmarks/calibration.py default corpus/ontogum/dev.spacy corpus/litbank/dev.spacy
+"""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import spacy
+import typer
+from spacy.tokens import Doc
+
+import spacy_maverick
+from spacy_maverick.doc.clusters import cluster_keys, get_clusters
+from spacy_maverick.training.corpus import create_coref_corpus
+
+BORDERS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
+
+
+def judge(predicted: Doc, reference: Doc) -> list[tuple[float, bool]]:
+    """The probability of each link to the mention before it in a chain, and whether it is true."""
+    gold = {
+        mention: number
+        for number, cluster in enumerate(get_clusters(reference))
+        for mention in cluster
+    }
+    judged = []
+    for key in cluster_keys(predicted):
+        group = predicted.spans[key]
+        chain = list(zip(group, group.attrs["scores"], strict=True))
+        for (before, _), (span, score) in pairwise(chain):
+            true = gold.get((span.start, span.end))
+            right = true is not None and true == gold.get((before.start, before.end))
+            judged.append((score, right))
+    return judged
+
+
+def main(
+    pipeline: Annotated[str, typer.Argument(help="A pipeline, or 'default'")],
+    data: Annotated[list[Path], typer.Argument(help="Dev parts, .spacy files")],
+) -> None:
+    nlp = spacy_maverick.load() if pipeline == "default" else spacy.load(pipeline)
+    judged: list[tuple[float, bool]] = []
+    for path in data:
+        for example in create_coref_corpus(path, singletons=False)(nlp):
+            judged += judge(nlp(example.predicted), example.reference)
+    scores, right = np.array(judged).T
+    typer.echo("| probability | links | mean probability | right |\n|---|---|---|---|")
+    for low, high in pairwise(BORDERS):
+        inside = (scores >= low) & ((scores < high) | (high == 1.0))
+        if inside.any():
+            typer.echo(
+                f"| {low:.2f} to {high:.2f} | {inside.sum()} | {scores[inside].mean():.2f} | "
+                f"{right[inside].mean():.2f} |"
+            )
+
+
+if __name__ == "__main__":
+    typer.run(main)
