@@ -8,6 +8,7 @@ from typing import Annotated
 
 import spacy
 import typer
+from spacy.util import load_config
 
 from spacy_maverick.pretrained.pretrained_model import save_pretrained
 
@@ -27,7 +28,10 @@ def main(
         f"{model}.link_members": link_members,
         f"{model}.mention_weight": mention_weight,
     }
-    nlp = spacy.load(pipeline, config=decoding)
+    shares = "transformer" in load_config(pipeline / "config.cfg")["components"]
+    encoder = "components.transformer.model" if shares else f"{model}.tok2vec"
+    # Who trains it further may have a processor on which that is slow.
+    nlp = spacy.load(pipeline, config={**decoding, f"{encoder}.bfloat16_training": False})
     nlp.meta["name"] = "maverick_default"
     save_pretrained(nlp, folder, precision="int8")
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
