@@ -2,6 +2,7 @@
 It is for reading: scores on twenty paragraphs say little.
 
     python benchmarks/read_paragraphs.py > benchmarks/results/reading.md
+    python benchmarks/read_paragraphs.py default benchmarks/paragraphs_2.yml
 """
 
 import itertools
@@ -43,17 +44,23 @@ def show(clusters: list[list[Span]]) -> list[str]:
 
 def main(
     pipeline: Annotated[str, typer.Argument(help="A pipeline, or 'default'")] = "default",
+    texts: Annotated[Path, typer.Argument(help="The texts with what is expected")] = PARAGRAPHS,
 ) -> None:
     nlp = spacy_maverick.load() if pipeline == "default" else spacy.load(pipeline)
     perfect = n_found = n_expected = common = 0
-    for number, paragraph in enumerate(srsly.read_yaml(PARAGRAPHS), start=1):
-        doc = nlp(paragraph["text"])
+    for number, paragraph in enumerate(srsly.read_yaml(texts), start=1):
+        if "dialogue" in paragraph:
+            doc = spacy_maverick.dialogue(nlp, [tuple(turn) for turn in paragraph["dialogue"]])
+            told = "\n> ".join(f"{name}: {text}  " for name, text in paragraph["dialogue"])
+        else:
+            doc = nlp(paragraph["text"])
+            told = doc.text
         expected = [
             sorted(find_mention(doc, words) for words in line.split(" | "))
             for line in paragraph["expected"]
         ]
         found = [list(cluster) for cluster in doc._.coref_clusters]
-        typer.echo(f"\n## {number}. {paragraph['kind'].capitalize()}\n\n> {doc.text}\n")
+        typer.echo(f"\n## {number}. {paragraph['kind'].capitalize()}\n\n> {told}\n")
         right = [cluster for cluster in found if cluster in expected]
         wrong = [cluster for cluster in found if cluster not in expected]
         missed = [cluster for cluster in expected if cluster not in found]

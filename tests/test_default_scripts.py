@@ -10,6 +10,8 @@ from spacy.tokens import DocBin
 from tiny_encoders import make_tiny_encoder
 from tiny_pipelines import clusters_of, make_nlp, train
 
+from spacy_maverick.model.heads import get_heads
+
 # The scripts are called here and not run: each process would import torch again, which takes longer
 # than all the rest.
 sys.path.insert(0, str(Path(__file__).parent.parent / "scripts"))
@@ -59,3 +61,23 @@ def test_the_exported_model_finds_the_same(pipeline, tmp_path, capsys):
     nlp.add_pipe("maverick_coref", config={"model": model})
     changed = {f"components.maverick_coref.model.{key}": value for key, value in decoding.items()}
     assert clusters_of(nlp) == clusters_of(spacy.load(pipeline, config=changed))
+
+
+def test_features_are_fitted_and_all_else_stays(tmp_path, capsys):
+    from fit_features import main
+
+    encoder = make_tiny_encoder(tmp_path / "encoder", hidden_size=48, num_attention_heads=4)
+    settings = {"paths.encoder": str(encoder)}
+    settings["components.maverick_coref.model.pair_features"] = "en"
+    nlp, _, _ = make_nlp("transformer", "MES", **settings)
+    nlp.to_disk(tmp_path / "model")
+    DocBin(docs=[make_doc(text) for text in ALL]).to_disk(tmp_path / "train.spacy")
+    main(tmp_path / "model", tmp_path / "train.spacy", tmp_path / "fitted", epochs=3)
+    losses = [float(line.split()[-1]) for line in capsys.readouterr().out.splitlines()[1:]]
+    assert losses[-1] < losses[0]
+    old, new = (
+        get_heads(spacy.load(tmp_path / name).get_pipe("maverick_coref").model).state_dict()
+        for name in ("model", "fitted")
+    )
+    changed = {name for name in old if not old[name].equal(new[name])}
+    assert changed and all(name.startswith("clusterer.features.") for name in changed)
