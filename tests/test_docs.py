@@ -54,7 +54,7 @@ def commands():
                     yield pytest.param(words, id=f"{page.name}: {' '.join(words[:5])}")
 
 
-@pytest.mark.parametrize("words", commands())
+@pytest.mark.parametrize("words", list(commands()))
 def test_commands_exist_with_their_options(words):
     words = [word.strip("[]") for word in words]
     if words[0] == "spacy-maverick":
