@@ -103,8 +103,8 @@ def train(
         nlp, train_corpus, settings["batcher"], settings["max_epochs"], run.epoch_starts
     )
     if progress is None:
-        for folder in folders.values():
-            discard(folder)
+        # The models of an earlier run stay until this one has saved its own.
+        discard(folders[CHECKPOINT])
     else:
         stderr.write(f"Resuming after step {progress.step} from {folders[CHECKPOINT]}\n")
         random_states = read_checkpoint(folders[CHECKPOINT], run)
