@@ -165,11 +165,12 @@ def _forward(
         check_finite(states, get_heads(model), model.get_ref("tok2vec"))
     documents = []
     tables = {doc.lang_: pronoun_table(doc.lang_) for doc in docs}
+    face_table = pronoun_table(surface) if surface else None
     for doc, given in zip(docs, candidates, strict=True):
         ends = sentence_ends([doc])[0] if given.sentence_ends is None else given.sentence_ends
         is_word = doc.to_array(IS_SPACE).reshape(-1) == 0
         features = pronouns and word_features(doc, pronouns, tables[doc.lang_])
-        face = surface_of(doc, pronoun_table(surface), ends) if surface else None
+        face = surface_of(doc, face_table, ends) if face_table else None
         documents.append(Words(ends, is_word, features, given, face))
     outputs, backprop_heads = model.get_ref("heads")((states, documents), is_train)
 
