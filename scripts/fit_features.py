@@ -2,8 +2,8 @@
 
 In training, Adafactor moves every number by about the learning rate in a step, and a few hundred
 steps are too few for tables that say what the encoder cannot know, above all who speaks. Where the
-rest is fixed, they are a small model of their own, which is fitted in a minute: to all documents
-with speakers, and to some of the others.
+rest is fixed, they are a small model of their own, which is fitted in minutes: to all documents
+with speakers, to all long ones, in which distances matter most, and to some of the others.
 
 python scripts/fit_features.py training/default/model-last corpus/mixed/train.spacy fitted
 """
@@ -28,8 +28,10 @@ from spacy_maverick.model.modules.maverick import add_mentions
 from spacy_maverick.model.modules.pair_features import MentionFeatures, mention_features
 from spacy_maverick.training.corpus import create_coref_corpus
 
-#: Of documents without speakers, one in so many is taken.
-OTHERS = 16
+#: Documents of more words are all taken.
+LONG = 1500
+#: Of the other documents without speakers, one in so many is taken.
+OTHERS = 8
 RATE = 0.01
 
 
@@ -46,7 +48,8 @@ class Case:
 def is_taken(number: int, example: Example) -> bool:
     if QUESTIONS_KEY in example.reference.user_data:
         return False
-    return number % OTHERS == 0 or any(token._.speaker for token in example.predicted)
+    is_spoken = any(token._.speaker for token in example.predicted)
+    return number % OTHERS == 0 or len(example.predicted) > LONG or is_spoken
 
 
 @torch.no_grad()
@@ -112,17 +115,20 @@ def main(
     nlp = spacy.load(pipeline)
     coref = nlp.get_pipe("maverick_coref")
     torch.manual_seed(0)
-    examples = zip(count(), create_coref_corpus(data, max_length=1200, singletons=False)(nlp))
-    cases = []
+    examples = zip(count(), create_coref_corpus(data, max_length=2200, singletons=False)(nlp))
+    cases: list[Case | None] = []
+    texts = set()
     for number, example in examples:
-        if is_taken(number, example):
+        # Documents that count more than others are there several times.
+        if example.text not in texts and is_taken(number, example):
+            texts.add(example.text)
             if "transformer" in nlp.pipe_names:
                 nlp.get_pipe("transformer")(example.predicted)
             cases.append(make_case(coref, example))
             example.predicted.user_data.clear()
-    cases = [case for case in cases if case is not None]
-    typer.echo(f"{len(cases)} documents, {sum(c.base.numel() for c in cases):,} pairs")
-    fit(get_heads(coref.model).clusterer.features, cases, epochs)
+    found = [case for case in cases if case is not None]
+    typer.echo(f"{len(found)} documents, {sum(c.base.numel() for c in found):,} pairs")
+    fit(get_heads(coref.model).clusterer.features, found, epochs)
     nlp.to_disk(output)
 
 

@@ -2,7 +2,8 @@
 
 In the first stage these are LitBank and the documents of OntoGUM whose texts are openly licensed or
 in the public domain; in the second these twice, the corpus that was annotated for this project, and
-GAP's development questions.
+GAP's development questions; in the third the same, with more weight on LitBank, dialogues and
+everyday texts.
 
 python scripts/open_corpus.py corpus assets/annotated assets/gap/gap-development.tsv
 """
@@ -25,6 +26,15 @@ from spacy_maverick.training.corpus import drop_singletons
 
 #: How often LitBank and OntoGUM are read where the annotated corpus is read once.
 GOLD_TWICE = 2
+#: How often each set is read in the third stage, if more than once.
+LAST_REPEATS = {
+    "litbank": 3,
+    "ontogum": 2,
+    "dialogue": 2,
+    "dialogue_2": 2,
+    "written": 2,
+    "written_2": 2,
+}
 #: GAP's texts are short: so many of them make a document as long as the others.
 QUESTIONS_EACH = 8
 #: Genres that OntoGUM's LICENSE lists under CC BY or CC BY-SA.
@@ -49,6 +59,10 @@ OPEN_DOCUMENTS = {
     "GUM_speech_school",
     "GUM_speech_telescope",
 }
+
+
+def chain(parts: Iterable[list[Doc]]) -> list[Doc]:
+    return list(itertools.chain.from_iterable(parts))
 
 
 def read(path: Path) -> Iterator[Doc]:
@@ -90,11 +104,10 @@ def main(
     annotated: Annotated[Path, typer.Argument(help="Folder with train and dev of our own corpus")],
     gap: Annotated[Path, typer.Argument(help="GAP's development questions")],
 ) -> None:
-    parts = {
-        part: [doc for name in ("litbank", "ontogum") for doc in read(corpus_dir / name / part)]
-        for part in ("train.spacy", "dev.spacy")
+    gold = {
+        "litbank": list(read(corpus_dir / "litbank/train.spacy")),
+        "ontogum": [doc for doc in read(corpus_dir / "ontogum/train.spacy") if is_open(doc)],
     }
-    gold = [doc for doc in parts["train.spacy"] if get_source(doc)["genre"] is None or is_open(doc)]
     ours = {
         part: {
             path.stem: list(get_converter("jsonlines")(path))
@@ -104,14 +117,23 @@ def main(
     }
     questions = get_converter("gap")(gap)
     groups = iter(lambda: list(itertools.islice(questions, QUESTIONS_EACH)), [])
-    dev = parts["dev.spacy"]
-    everything = [*gold * GOLD_TWICE, *itertools.chain(*ours["train"].values())]
+    joined = list(map(join_questions, groups))
+    dev = [doc for name in gold for doc in read(corpus_dir / name / "dev.spacy")]
+    trained = {**gold, **ours["train"]}
     files = {
-        "open/train": gold,
+        "open/train": chain(gold.values()),
         # To choose between checkpoints. The two schemes have in common what is mentioned twice.
         "open/dev": dev,
-        "mixed/train": [*everything, *map(join_questions, groups)],
-        "mixed/dev": [*dev, *itertools.chain(*ours["dev"].values())],
+        "mixed/train": [
+            *chain(docs * GOLD_TWICE for docs in gold.values()),
+            *chain(ours["train"].values()),
+            *joined,
+        ],
+        "last/train": [
+            *chain(docs * LAST_REPEATS.get(name, 1) for name, docs in trained.items()),
+            *joined,
+        ],
+        "mixed/dev": [*dev, *chain(ours["dev"].values())],
         **{f"annotated/{name}": docs for name, docs in ours["dev"].items()},
     }
     for name, docs in files.items():

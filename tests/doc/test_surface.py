@@ -57,3 +57,36 @@ def test_an_empty_document():
 def test_sentences_are_numbered():
     surface = surface_of(NLP("a b c"), TABLE, np.array([2, 2, 3]))
     assert surface.sentences.tolist() == [0, 0, 1]
+
+
+def test_whom_a_turn_is_said_to():
+    doc = make_dialogue(
+        [
+            ("Nora", "Tom , I found your keys"),
+            ("Tom", "thank you ! did Iris tell you ?"),
+            ("Iris", "I did not wake you , Tom . you slept"),
+            ("Tom", "you are right"),
+        ]
+    )
+    ends = [6] * 6 + [9] * 3 + [14] * 5 + [22] * 8 + [24] * 2 + [27] * 3
+    surface = surface_of(doc, TABLE, np.array(ends))
+    nora, tom, iris = range(3)
+    turns = np.split(surface.addressees, [6, 14, 24])
+    # Who is called by name, or else who spoke last. "Did Iris tell you" calls nobody.
+    assert [set(turn.tolist()) for turn in turns] == [{tom}, {nora}, {tom}, {iris}]
+    meant = [
+        (token.text, who)
+        for token, who in zip(doc, surface.meant.tolist(), strict=True)
+        if who >= 0
+    ]
+    assert meant == [
+        *(("Tom", tom), ("I", nora), ("your", tom)),
+        *(("you", nora), ("Iris", iris), ("you", nora)),
+        *(("I", iris), ("you", tom), ("Tom", tom), ("you", tom)),
+        ("you", iris),
+    ]
+
+
+def test_without_speakers_nobody_is_spoken_to():
+    surface = face(NLP("Tom, I saw you."))
+    assert surface.addressees.tolist() == surface.meant.tolist() == [-1] * 6

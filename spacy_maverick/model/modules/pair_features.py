@@ -29,7 +29,10 @@ class MentionFeatures:
     speakers (Tensor): Who says it, or -1. *Shape:* (n_mentions,)
     before (Tensor): The other speaker who spoke last before that, or -1. *Shape:* (n_mentions,)
     after (Tensor): The other speaker who speaks next, or -1. *Shape:* (n_mentions,)
+    addressees (Tensor): Who is probably spoken to, or -1. *Shape:* (n_mentions,)
     named (Tensor): The speaker whose name it is, or -1. *Shape:* (n_mentions,)
+    meant (Tensor): The speaker whom it means by itself, or -1: a name, "I" or "you".
+        *Shape:* (n_mentions,)
     heads (Tensor): A number for its head word. *Shape:* (n_mentions,)
     strings (Tensor): A number for its words. *Shape:* (n_mentions,)
     """
@@ -41,7 +44,9 @@ class MentionFeatures:
     speakers: Tensor
     before: Tensor
     after: Tensor
+    addressees: Tensor
     named: Tensor
+    meant: Tensor
     heads: Tensor
     strings: Tensor
 
@@ -60,6 +65,7 @@ class PairFeatureScorer(nn.Module):
     n_speaker_relations = 6
     n_nestings = 4
     n_namings = 4
+    n_identities = 9
     n_likenesses = 4
 
     def __init__(self, n_groups: int) -> None:
@@ -69,6 +75,7 @@ class PairFeatureScorer(nn.Module):
             "addressing": self.n_speaker_relations,
             "addressed": self.n_speaker_relations,
             "naming": self.n_namings,
+            "identity": self.n_identities,
             "distance": len(self.words) + 1,
             "sentence": len(self.sentences) + 1,
             "between": len(self.mentions) + 1,
@@ -79,6 +86,12 @@ class PairFeatureScorer(nn.Module):
             self.register_parameter(name, table)
         # Which words two phrases share matters by category, not by kind.
         self.likeness = nn.Parameter(torch.zeros(len(CATEGORIES) * 4, self.n_likenesses))
+
+    def _load_from_state_dict(self, state_dict, prefix, *args):
+        # Weights from before there was a table are those of a table that says nothing.
+        for name, table in self.named_parameters():
+            state_dict.setdefault(prefix + name, torch.zeros_like(table))
+        super()._load_from_state_dict(state_dict, prefix, *args)
 
     def forward(self, of: MentionFeatures, rows: slice, chosen: Tensor | None) -> Tensor:
         """Score a block of mentions with all mentions up to the block's end.
@@ -106,6 +119,10 @@ class PairFeatureScorer(nn.Module):
             ),
             "naming": _is_same(later(of.named), earlier(of.speakers))
             + 2 * _is_same(earlier(of.named), later(of.speakers)),
+            "identity": _identity(
+                *(later(of.meant), later(of.speakers), later(of.addressees)),
+                *(earlier(of.meant), earlier(of.speakers), earlier(of.addressees)),
+            ),
             "distance": _bucket(later(of.firsts) - earlier(of.firsts), self.words),
             "sentence": _bucket(later(of.sentences) - earlier(of.sentences), self.sentences),
             "between": _bucket(later(numbers) - earlier(numbers), self.mentions),
@@ -136,7 +153,7 @@ def mention_features(
     RETURNS (MentionFeatures): The features.
     """
     first, last = mentions[:, 0], mentions[:, 1]
-    heads = _head_positions(words.stops, first, last)
+    heads = _head_positions(words, first, last)
     kinds = np.where(words.capitals[heads], n_groups + 2 + NAME, n_groups + 2 + NOUN)
     groups = words.groups[first]
     kinds = np.where((first == last) & (groups != NOT_PRONOUN), groups, kinds)
@@ -148,22 +165,30 @@ def mention_features(
     columns = (
         *(kinds, first, last, words.sentences[first]),
         *(words.speakers[first], words.before[first], words.after[first]),
-        *(words.named[heads], words.words[heads], np.array(strings, dtype=np.int64)),
+        *(words.addressees[first], words.named[heads], words.meant[heads]),
+        *(words.words[heads], np.array(strings, dtype=np.int64)),
     )
     tensors = [torch.from_numpy(np.asarray(column, dtype=np.int64)) for column in columns]
     return MentionFeatures(*(tensor.to(device) for tensor in tensors))
 
 
-def _head_positions(stops: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:
-    """The last content word before the first stop word that follows one: "president" of "the
-    president of France". A rule of thumb, for phrases that no parser has seen."""
+def _head_positions(words: Surface, first: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """The last content word before the first stop word that follows one, where what "'s" belongs to
+    is passed over: "president" of "the president of France", "keys" of "Tom's keys". A rule of
+    thumb, for phrases that no parser has seen."""
+    stops, endings = words.stops, words.endings
     heads = []
     for start, end in zip(first.tolist(), last.tolist(), strict=True):
         at = start
         while at < end and stops[at]:
             at += 1
-        while at < end and not stops[at + 1]:
-            at += 1
+        while at < end:
+            if not stops[at + 1]:
+                at += 1
+            elif endings[at + 1] and at + 2 <= end and not stops[at + 2]:
+                at += 2
+            else:
+                break
         heads.append(at)
     return np.array(heads, dtype=np.int64)
 
@@ -187,6 +212,30 @@ def _speaker_relation(speaker: Tensor, before: Tensor, after: Tensor, other: Ten
     different = 2 + _is_same(before, other) + 2 * _is_same(after, other)
     known = (speaker >= 0) & (other >= 0)
     return torch.where(known, torch.where(speaker == other, 1, different), 0)
+
+
+def _identity(
+    meant: Tensor,
+    speaker: Tensor,
+    addressee: Tensor,
+    other_meant: Tensor,
+    other_speaker: Tensor,
+    other_addressee: Tensor,
+) -> Tensor:
+    """0 where nobody is known to be meant, 1 where both mean one speaker, 2 where they mean two.
+    Where the later one alone is known: 3 if it is who says the other, 4 if it is whom the other is
+    said to, 5 if it is neither; 6, 7 and 8 where the earlier one alone is."""
+    known, other_known = meant >= 0, other_meant >= 0
+    both = torch.where(meant == other_meant, 1, 2)
+    against_earlier = _third_person(meant, other_speaker, other_addressee)
+    against_later = _third_person(other_meant, speaker, addressee)
+    one = torch.where(known, 2 + against_earlier, 5 + against_later)
+    return torch.where(known & other_known, both, torch.where(known | other_known, one, 0))
+
+
+def _third_person(meant: Tensor, speaker: Tensor, addressee: Tensor) -> Tensor:
+    """1 for who speaks, 2 for who is spoken to, 3 for anybody else."""
+    return torch.where(meant == speaker, 1, torch.where(meant == addressee, 2, 3))
 
 
 def _nesting(first: Tensor, last: Tensor, other_first: Tensor, other_last: Tensor) -> Tensor:

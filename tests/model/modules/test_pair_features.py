@@ -77,3 +77,43 @@ def test_features_without_a_surface_are_refused():
     states, spans = torch.randn(3, 8), torch.tensor([(0, 0), (1, 1)])
     with pytest.raises(ValueError, match="surface of the text"):
         clusterer.pair_logits(states, states, spans, None)
+
+
+def test_who_is_meant_tells_pairs_of_a_dialogue():
+    register_extensions()
+    doc = spacy.blank("en")("Bob , I saw her . Did you ?")
+    for token in doc:
+        token._.speaker = "Ann" if token.i < 6 else "Bob"
+    surface = surface_of(doc, TABLE, np.array([6] * 6 + [9] * 3))
+    mentions = np.array([(0, 0), (2, 2), (4, 4), (7, 7)])  # Bob, I, her, you
+    features = mention_features(surface, mentions, N_GROUPS, torch.device("cpu"))
+    scorer = PairFeatureScorer(N_GROUPS)
+    with torch.no_grad():
+        scorer.identity += torch.arange(9.0)
+    found = scorer(features, slice(0, 4), None).detach().numpy() / 10
+    assert found[3, 1] == pytest.approx(1)  # "you", said to Ann, and "I", said by her
+    assert found[3, 0] == pytest.approx(2)  # "you" and "Bob"
+    assert found[2, 1] == pytest.approx(6)  # "her", said by Ann, and "I"
+    assert found[2, 0] == pytest.approx(7)  # "her", said to Bob, and "Bob"
+    assert found[3, 2] == pytest.approx(3)  # "you" is Ann, who says "her"
+
+
+def test_the_head_of_a_possessive_is_what_is_owned():
+    doc = spacy.blank("en")("Tom 's old keys of Tom 's")
+    surface = surface_of(doc, TABLE, np.full(7, 7))
+    mentions = np.array([(0, 1), (0, 3), (5, 6)])
+    features = mention_features(surface, mentions, N_GROUPS, torch.device("cpu"))
+    tom, keys = surface.words[0], surface.words[3]
+    assert features.heads.tolist() == [tom, keys, tom]
+
+
+def test_weights_from_before_a_table_load():
+    torch.manual_seed(0)
+    scorer = PairFeatureScorer(N_GROUPS)
+    torch.nn.init.normal_(scorer.nesting)
+    torch.nn.init.normal_(scorer.identity)
+    weights = {name: w for name, w in scorer.state_dict().items() if name != "identity"}
+    other = PairFeatureScorer(N_GROUPS)
+    torch.nn.init.normal_(other.identity)
+    other.load_state_dict(weights)
+    assert torch.equal(other.nesting, scorer.nesting) and not other.identity.any()
