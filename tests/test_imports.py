@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).parent.parent / "spacy_maverick"
 #: From the bottom up: a room may import what stands on its own line or above it in this list. A
 #: module that stands on another line than its folder is named with it.
 ORDER = """
-errors registry processes compact_weights
+errors registry processes allocation compact_weights
 doc entities scoring.metrics
 display
 model

@@ -4,6 +4,7 @@ from torch import Tensor, nn
 
 from ...doc.categories import CATEGORIES, PairCategories
 from ...doc.surface import Surface
+from .joining import Joining
 from .layers import FullyConnected, least_logit, rows_at, split_rows
 from .pair_features import PairFeatureScorer, mention_features
 
@@ -216,23 +217,25 @@ class AntecedentClusterer(nn.Module):
         RETURNS (Tuple[Tensor, Tensor]): For each mention the antecedent that it joins, or -1, and
             the logit of the best link. *Shape:* (n_mentions,) both
         """
-        links, best = [], []
-        partition = np.zeros(len(mentions), dtype=np.int64)
         sureness = None
         if self.mention_weight and mention_logits is not None:
             # Beyond some point a mention is no surer for being one.
             sureness = self.mention_weight * mention_logits.clamp(-MAX_SURENESS, MAX_SURENESS)
-        spans = mentions.cpu().numpy()
+        joining = None
+        if self.members > 1 or not self.overlaps:
+            spans = mentions.cpu().numpy()
+            joining = Joining(spans, self.members, self.min_logit, self.overlaps)
+        links, best = [], []
         for rows, pairs in self._blocks(first, last, mentions, categories, surface):
             block = pairs
             if sureness is not None:
                 block = pairs + sureness[rows].unsqueeze(1) + 0.5 * sureness[: rows.stop]
-            if self.members > 1 or not self.overlaps:
-                array = pairs.cpu().numpy()
-                chosen_by = array if block is pairs else block.cpu().numpy()
-                logits, antecedents = self._join(array, chosen_by, rows, spans, partition)
-                links.append(mentions.new_tensor(antecedents))
-                best.append(first.new_tensor(logits))
+            if joining is not None:
+                array = pairs.float().cpu().numpy()
+                chosen_by = array if block is pairs else block.float().cpu().numpy()
+                answers = _join(joining, rows, chosen_by, array)
+                best.append(first.new_tensor([logit for logit, _ in answers]))
+                links.append(mentions.new_tensor([antecedent for _, antecedent in answers]))
                 continue
             earlier = torch.ones_like(block, dtype=torch.bool).tril(rows.start - 1)
             logits, antecedents = block.masked_fill(~earlier, -torch.inf).max(dim=1)
@@ -242,49 +245,6 @@ class AntecedentClusterer(nn.Module):
         if not links:
             return mentions.new_zeros(0), first.new_zeros(0)
         return torch.cat(links), torch.cat(best).float()
-
-    def _join(
-        self,
-        pairs: np.ndarray,
-        block: np.ndarray,
-        rows: slice,
-        spans: np.ndarray,
-        partition: np.ndarray,
-    ) -> tuple[list[float], list[int]]:
-        """Put the mentions of a block into clusters, one after another.
-
-        pairs (ndarray): Logits of pairs with all mentions up to the block's end.
-            *Shape:* (n_rows, n_before)
-        block (ndarray): What is chosen by: the same, or more. *Shape:* (n_rows, n_before)
-        rows (slice): The mentions of the block.
-        spans (ndarray): First and last word of each mention. *Shape:* (n_mentions, 2)
-        partition (ndarray): The cluster of each mention, known up to the block, of which it is set
-            here. *Shape:* (n_mentions,)
-        RETURNS (Tuple[List[float], List[int]]): For each mention of the block the logit of the best
-            cluster, by pairs alone, and the mention of it that it links to, or -1.
-        """
-        logits, antecedents = [], []
-        n_clusters = partition[: rows.start].max(initial=-1) + 1
-        for i, row in enumerate(block, start=rows.start):
-            row = row[:i]
-            if not self.overlaps:
-                # Mentions are in text order, so an earlier one overlaps if it has not ended.
-                taken = np.unique(partition[:i][spans[:i, 1] >= spans[i, 0]])
-                if len(taken):
-                    row = np.where(np.isin(partition[:i], taken), -np.inf, row)
-            logit, antecedent = best_cluster(row, partition[:i], self.members)
-            logits.append(logit)
-            if block is not pairs and logit > -np.inf:
-                asked = np.flatnonzero(partition[:i] == partition[antecedent])
-                asked = asked[np.argsort(-row[asked], kind="stable")[: self.members]]
-                logits[-1] = float(pairs[i - rows.start, asked].mean())
-            if logit > self.min_logit:
-                partition[i] = partition[antecedent]
-            else:
-                antecedent, partition[i] = -1, n_clusters
-                n_clusters += 1
-            antecedents.append(antecedent)
-        return logits, antecedents
 
     def _blocks(self, first, last, mentions, categories, surface=None):
         """The logits of a block of mentions with every mention up to the block's end."""
@@ -323,22 +283,14 @@ class AntecedentClusterer(nn.Module):
         return block
 
 
-def best_cluster(logits: np.ndarray, clusters: np.ndarray, members: int) -> tuple[float, int]:
-    """Find the cluster whose highest logits have the highest mean.
-
-    logits (ndarray): Logit with each earlier mention. *Shape:* (n_earlier,)
-    clusters (ndarray): The cluster of each of them, numbered from 0. *Shape:* (n_earlier,)
-    members (int): How many logits of a cluster count; all of them if it has fewer.
-    RETURNS (Tuple[float, int]): The mean, and the mention of the cluster with the highest logit;
-        minus infinity and -1 if there is none.
-    """
-    if len(logits) == 0:
-        return -np.inf, -1
-    order = np.lexsort((-logits, clusters))  # by cluster, and the highest first in each
-    clusters, logits = clusters[order], logits[order]
-    starts = np.searchsorted(clusters, np.arange(clusters[-1] + 1))
-    counted = np.arange(len(clusters)) - starts[clusters] < members
-    sums = np.bincount(clusters[counted], weights=logits[counted])
-    means = sums / np.bincount(clusters[counted])
-    best = int(means.argmax())
-    return float(means[best]), int(order[starts[best]])
+def _join(
+    joining: Joining, rows: slice, chosen_by: np.ndarray, pairs: np.ndarray
+) -> list[tuple[float, int]]:
+    """Let the mentions of a block join, each compared with all before it."""
+    numbers = np.arange(rows.stop)
+    answers = []
+    for i, (row, of_pairs) in enumerate(zip(chosen_by, pairs, strict=True), start=rows.start):
+        row = row[:i]
+        of_pairs = row if chosen_by is pairs else of_pairs[:i]
+        answers.append(joining.join(i, numbers[:i], row, of_pairs))
+    return answers

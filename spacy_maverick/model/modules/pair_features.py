@@ -1,7 +1,7 @@
 """What two mentions have to do with each other on the face of it: who speaks, how far apart they
 stand, which words they share. Learned numbers that are added to the scores of pairs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ GAIN = 10.0
 class MentionFeatures:
     """What pairs of mentions are compared by, mention by mention.
 
+    numbers (Tensor): Number of the mention in the document. *Shape:* (n_mentions,)
     kinds (Tensor): The group of a pronoun, or one of the two kinds beyond. *Shape:* (n_mentions,)
     firsts (Tensor): First word. *Shape:* (n_mentions,)
     lasts (Tensor): Last word. *Shape:* (n_mentions,)
@@ -35,8 +36,10 @@ class MentionFeatures:
         *Shape:* (n_mentions,)
     heads (Tensor): A number for its head word. *Shape:* (n_mentions,)
     strings (Tensor): A number for its words. *Shape:* (n_mentions,)
+    spoken (bool): Whether any speaker is known.
     """
 
+    numbers: Tensor
     kinds: Tensor
     firsts: Tensor
     lasts: Tensor
@@ -49,6 +52,12 @@ class MentionFeatures:
     meant: Tensor
     heads: Tensor
     strings: Tensor
+    spoken: bool
+
+    def at(self, places: Tensor) -> "MentionFeatures":
+        """RETURNS (MentionFeatures): Those of some mentions, in order."""
+        tensors = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "spoken"}
+        return replace(self, **{name: rows_at(t, places) for name, t in tensors.items()})
 
 
 class PairFeatureScorer(nn.Module):
@@ -101,6 +110,66 @@ class PairFeatureScorer(nn.Module):
         chosen (Optional[Tensor]): Category of each pair. *Shape:* (n_rows, n_columns)
         RETURNS (Tensor): The scores. *Shape:* (n_rows, n_columns)
         """
+        # Of most mentions of a long text it is enough to know that they are far away: for them, all
+        # tables of distances are one, with a number for each two kinds.
+        far = self._far(of, rows)
+        names = ("distance", "sentence", "between")
+        beyond = torch.stack([self.get_parameter(name)[:, -1] for name in names]).sum(0)
+        of_kinds = beyond + self.get_parameter("nesting")[:, 0]
+        of_kinds = of_kinds.view(self.n_kinds, self.n_kinds)
+        distant = rows_at(of_kinds, of.kinds[rows]).index_select(1, of.kinds[:far])
+        near = self._near(of, rows, slice(far, rows.stop))
+        scores = torch.cat([distant, near], dim=1)
+        scores = scores + self._speakers(of, rows)
+        return GAIN * (scores + self._likeness(of, rows, chosen))
+
+    def _far(self, of: MentionFeatures, rows: slice) -> int:
+        """How many of the first mentions are beyond the last border of every distance."""
+        if rows.start == rows.stop:
+            return 0
+        reached = [
+            (of.firsts, self.words[-1]),
+            (of.sentences, self.sentences[-1]),
+            (of.numbers, self.mentions[-1]),
+            (torch.cummax(of.lasts[: rows.stop], 0).values, 1),
+        ]
+        first = [*(values[rows.start] for values, _ in reached[:3]), of.firsts[rows.start]]
+        # All of them grow from mention to mention.
+        return min(
+            int((values[: rows.start] <= start - border).sum())
+            for start, (values, border) in zip(first, reached, strict=True)
+        )
+
+    def _near(self, of: MentionFeatures, rows: slice, columns: slice) -> Tensor:
+        """The tables of distances and nesting."""
+
+        def distances(values: Tensor) -> Tensor:
+            return values[rows].unsqueeze(1) - values[columns]
+
+        kinds = of.kinds[rows].unsqueeze(1) * self.n_kinds + of.kinds[columns]
+        nesting = _nesting(
+            of.firsts[rows].unsqueeze(1),
+            of.lasts[rows].unsqueeze(1),
+            of.firsts[columns],
+            of.lasts[columns],
+        )
+        scores = _look_up(self.get_parameter("nesting"), kinds, nesting)
+        for table, values, borders in (
+            (self.get_parameter("distance"), of.firsts, self.words),
+            (self.get_parameter("sentence"), of.sentences, self.sentences),
+            (self.get_parameter("between"), of.numbers, self.mentions),
+        ):
+            scores = scores + _look_up(table, kinds, _bucket(distances(values), borders))
+        return scores
+
+    def _speakers(self, of: MentionFeatures, rows: slice) -> Tensor:
+        """The tables of who speaks, whose name it is and who is meant. Where nobody speaks, they
+        are one."""
+        if not of.spoken:
+            names = ("addressing", "addressed", "naming", "identity")
+            nobody = torch.stack([self.get_parameter(name)[:, 0] for name in names]).sum(0)
+            of_kinds = nobody.view(self.n_kinds, self.n_kinds)
+            return rows_at(of_kinds, of.kinds[rows]).index_select(1, of.kinds[: rows.stop])
 
         def later(values: Tensor) -> Tensor:
             return values[rows].unsqueeze(1)
@@ -109,36 +178,36 @@ class PairFeatureScorer(nn.Module):
             return values[: rows.stop]
 
         kinds = later(of.kinds) * self.n_kinds + earlier(of.kinds)
-        numbers = torch.arange(rows.stop, device=kinds.device)
-        relations = {
-            "addressing": _speaker_relation(
-                later(of.speakers), later(of.before), later(of.after), earlier(of.speakers)
-            ),
-            "addressed": _speaker_relation(
-                earlier(of.speakers), earlier(of.before), earlier(of.after), later(of.speakers)
-            ),
-            "naming": _is_same(later(of.named), earlier(of.speakers))
-            + 2 * _is_same(earlier(of.named), later(of.speakers)),
-            "identity": _identity(
-                *(later(of.meant), later(of.speakers), later(of.addressees)),
-                *(earlier(of.meant), earlier(of.speakers), earlier(of.addressees)),
-            ),
-            "distance": _bucket(later(of.firsts) - earlier(of.firsts), self.words),
-            "sentence": _bucket(later(of.sentences) - earlier(of.sentences), self.sentences),
-            "between": _bucket(later(numbers) - earlier(numbers), self.mentions),
-            "nesting": _nesting(
-                later(of.firsts), later(of.lasts), earlier(of.firsts), earlier(of.lasts)
-            ),
-        }
-        scores = torch.zeros(kinds.shape, device=kinds.device)
-        for name, relation in relations.items():
-            scores = scores + _look_up(self.get_parameter(name), kinds, relation)
-        is_name = of.kinds == self.n_kinds + NAME
-        capitals = 2 * later(is_name).long() + earlier(is_name)
-        group = capitals if chosen is None else 4 * chosen + capitals
-        alike = _is_same(later(of.heads), earlier(of.heads))
-        alike = alike + 2 * _is_same(later(of.strings), earlier(of.strings))
-        return GAIN * (scores + _look_up(self.likeness, group, alike))
+        addressing = _speaker_relation(
+            later(of.speakers), later(of.before), later(of.after), earlier(of.speakers)
+        )
+        addressed = _speaker_relation(
+            earlier(of.speakers), earlier(of.before), earlier(of.after), later(of.speakers)
+        )
+        naming = _is_same(later(of.named), earlier(of.speakers))
+        naming = naming + 2 * _is_same(earlier(of.named), later(of.speakers))
+        identity = _identity(
+            *(later(of.meant), later(of.speakers), later(of.addressees)),
+            *(earlier(of.meant), earlier(of.speakers), earlier(of.addressees)),
+        )
+        return (
+            _look_up(self.get_parameter("addressing"), kinds, addressing)
+            + _look_up(self.get_parameter("addressed"), kinds, addressed)
+            + _look_up(self.get_parameter("naming"), kinds, naming)
+            + _look_up(self.get_parameter("identity"), kinds, identity)
+        )
+
+    def _likeness(self, of: MentionFeatures, rows: slice, chosen: Tensor | None) -> Tensor:
+        """The table of words in common: by category, by who has a capital letter, by head and by
+        all words. One number of 32 bits a pair, made in place: there are many."""
+        is_name = (of.kinds == self.n_kinds + NAME).int()
+        heads, strings = of.heads.int(), of.strings.int()
+        places = 8 * is_name[rows].unsqueeze(1) + 4 * is_name[: rows.stop]
+        places += heads[rows].unsqueeze(1) == heads[: rows.stop]
+        places += 2 * (strings[rows].unsqueeze(1) == strings[: rows.stop])
+        if chosen is not None:
+            places += 16 * chosen.int()
+        return rows_at(self.likeness.view(-1), places.view(-1)).view_as(places)
 
 
 def mention_features(
@@ -163,13 +232,14 @@ def mention_features(
         for start, end in mentions
     ]
     columns = (
-        *(kinds, first, last, words.sentences[first]),
+        *(np.arange(len(mentions)), kinds, first, last, words.sentences[first]),
         *(words.speakers[first], words.before[first], words.after[first]),
         *(words.addressees[first], words.named[heads], words.meant[heads]),
         *(words.words[heads], np.array(strings, dtype=np.int64)),
     )
     tensors = [torch.from_numpy(np.asarray(column, dtype=np.int64)) for column in columns]
-    return MentionFeatures(*(tensor.to(device) for tensor in tensors))
+    spoken = bool((words.speakers >= 0).any())
+    return MentionFeatures(*(tensor.to(device) for tensor in tensors), spoken)
 
 
 def _head_positions(words: Surface, first: np.ndarray, last: np.ndarray) -> np.ndarray:

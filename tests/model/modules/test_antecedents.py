@@ -4,11 +4,7 @@ import torch
 
 from spacy_maverick.model.decoding import decode
 from spacy_maverick.model.modules import antecedents, layers
-from spacy_maverick.model.modules.antecedents import (
-    AntecedentClusterer,
-    BiaffinePairScorer,
-    best_cluster,
-)
+from spacy_maverick.model.modules.antecedents import AntecedentClusterer, BiaffinePairScorer
 from spacy_maverick.model.modules.maverick import Links
 
 SURENESS = torch.linspace(-5, 5, 40)
@@ -31,14 +27,6 @@ def link(clusterer, n=40):
     states, mentions = make_mentions(n)
     antecedents, logits = clusterer.link(states, states, mentions, None, SURENESS[:n])
     return antecedents.tolist(), logits.tolist()
-
-
-def test_the_cluster_with_the_highest_mean_of_a_few_is_best():
-    logits, clusters = np.array([4.0, -3.0, 1.0, 2.0, -9.0]), np.array([0, 0, 1, 1, 1])
-    assert best_cluster(logits, clusters, 1) == (4.0, 0)
-    assert best_cluster(logits, clusters, 2) == (1.5, 3)
-    assert best_cluster(logits, clusters, 9) == (0.5, 0)
-    assert best_cluster(logits[:0], clusters[:0], 2) == (-np.inf, -1)
 
 
 def test_one_member_is_the_best_antecedent():

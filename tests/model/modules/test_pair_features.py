@@ -117,3 +117,41 @@ def test_weights_from_before_a_table_load():
     torch.nn.init.normal_(other.identity)
     other.load_state_dict(weights)
     assert torch.equal(other.nesting, scorer.nesting) and not other.identity.any()
+
+
+def make_long_case(n_words=4000):
+    register_extensions()
+    words = ["she", "saw", "the", "old", "man", "and", "he", "saw", "Mary", "there", "."]
+    doc = spacy.tokens.Doc(spacy.blank("en").vocab, words=(words * n_words)[:n_words])
+    ends = np.minimum(np.arange(n_words) // 11 * 11 + 11, n_words)
+    rng = np.random.default_rng(0)
+    starts = np.sort(rng.choice(n_words - 4, 500, replace=False))
+    mentions = np.stack([starts, starts + rng.integers(0, 4, 500)], axis=1)
+    mentions[3, 1] = n_words - 1  # one that is given may hold all the others
+    features = mention_features(surface_of(doc, TABLE, ends), mentions, N_GROUPS, "cpu")
+    torch.manual_seed(0)
+    scorer = PairFeatureScorer(N_GROUPS)
+    for parameter in scorer.parameters():
+        torch.nn.init.normal_(parameter)
+    return scorer, features
+
+
+@pytest.mark.parametrize("rows", [slice(0, 500), slice(400, 500), slice(499, 500)])
+def test_mentions_far_away_are_scored_alike(rows, monkeypatch):
+    """One number for two kinds that are far apart is the sum of what all tables say of them, and
+    so it is where nobody speaks."""
+    scorer, features = make_long_case()
+    features.lasts[3] = features.firsts[3]
+    chosen = torch.randint(0, 6, (rows.stop - rows.start, rows.stop), dtype=torch.int8)
+    with torch.no_grad():
+        found = scorer(features, rows, chosen)
+        assert rows.start == 0 or scorer._far(features, rows) > 100
+        features.spoken = True
+        monkeypatch.setattr(scorer, "_far", lambda of, rows: 0)
+        expected = scorer(features, rows, chosen)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-3)
+
+
+def test_what_holds_all_others_is_never_far():
+    scorer, features = make_long_case()
+    assert scorer._far(features, slice(400, 500)) == 3
