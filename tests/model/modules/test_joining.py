@@ -9,7 +9,9 @@ def best_cluster_by_hand(logits, clusters, members):
     """Slow and plain: every cluster's highest logits, one cluster after another."""
     means = []
     for cluster in range(max(clusters, default=-1) + 1):
-        highest = sorted((x for x, c in zip(logits, clusters) if c == cluster), reverse=True)
+        highest = sorted(
+            (x for x, c in zip(logits, clusters, strict=True) if c == cluster), reverse=True
+        )
         means.append(np.mean(highest[:members], dtype=np.float64) if highest else -np.inf)
     if not means:
         return -np.inf, []
