@@ -76,6 +76,7 @@ def make_maverick_coref(
     link_members: int | None,
     mention_weight: float | None,
     overlaps: bool | None,
+    reach: int | None,
     scorer: Callable | None,
 ) -> "MaverickCoref":
     """Make a component that resolves coreference.
@@ -94,7 +95,7 @@ def make_maverick_coref(
         max_sentence=max_sentence,
         batch_words=batch_words,
         decoding=Decoding(
-            mention_threshold, link_threshold, link_members, mention_weight, overlaps
+            mention_threshold, link_threshold, link_members, mention_weight, overlaps, reach
         ),
         scorer=scorer,
     )

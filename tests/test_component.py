@@ -344,13 +344,14 @@ def test_settings_of_decoding_belong_to_the_component(nlp, tmp_path):
 
     expected = clusters_of(nlp)
     assert any(expected)
-    assert clusters_of(load(link_threshold=1 - 1e-9)) == [[] for _ in ALL]
-    assert clusters_of(load(mention_threshold=1 - 1e-9)) == [[] for _ in ALL]
+    assert clusters_of(load(link_threshold=1 - 1e-15)) == [[] for _ in ALL]
+    assert clusters_of(load(mention_threshold=1 - 1e-15)) == [[] for _ in ALL]
     # As old configs have them, in the block of the architecture.
-    for name, value in [("link_threshold", 0.9), ("link_members", 3), ("mention_weight", 2.0)]:
+    in_block = {"link_threshold": 0.9, "link_members": 3, "mention_weight": 2.0, "reach": 2}
+    for name, value in in_block.items():
         assert clusters_of(load(model={name: value})) == clusters_of(load(**{name: value}))
     component = nlp.get_pipe(NAME)
-    component.cfg["link_threshold"] = 1 - 1e-9
+    component.cfg["link_threshold"] = 1 - 1e-15
     try:
         assert clusters_of(nlp) == [[] for _ in ALL]
     finally:

@@ -149,6 +149,10 @@ class PairCategories:
     pronouns: np.ndarray
     contents: csr_array
 
+    def at(self, places: np.ndarray) -> "PairCategories":
+        """RETURNS (PairCategories): Those of the pairs of some mentions, in order."""
+        return PairCategories(self.pronouns[places], self.contents[places])
+
     def block(self, start: int, stop: int) -> np.ndarray:
         """The categories of some mentions with all mentions up to the last of them.
 

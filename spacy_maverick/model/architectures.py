@@ -26,6 +26,9 @@ link_members (int): How many mentions of a cluster are asked whether another one
 mention_weight (float): How much it counts for a link that the two are mentions: a factor of
     the later one's logit, which is added to that of the pair in prediction; the earlier one's
     has half of it. The paper's is 0.
+reach (Optional[int]): How many mentions before it each one is compared with at least in
+    prediction; of those beyond, a mention is compared with some of the same head word. None for
+    all of them, as in the paper: then pairs grow with the square of a text's length.
 mixed_precision (bool): Whether to use half precision on a GPU.
 """
 
@@ -57,6 +60,7 @@ def build_s2e_model(
     link_threshold: float = 0.5,
     link_members: int = 1,
     mention_weight: float = 0.0,
+    reach: int | None = None,
     mixed_precision: bool = False,
 ) -> MaverickModel:
     """Maverick_s2e: one scorer for all pairs of mentions.
@@ -81,6 +85,7 @@ def build_s2e_model(
         link_threshold=link_threshold,
         link_members=link_members,
         mention_weight=mention_weight,
+        reach=reach,
     )
     return maverick_model(
         "maverick_s2e", tok2vec, build, surface=pair_features, mixed_precision=mixed_precision
@@ -101,6 +106,7 @@ def build_mes_model(
     link_threshold: float = 0.5,
     link_members: int = 1,
     mention_weight: float = 0.0,
+    reach: int | None = None,
     mixed_precision: bool = False,
 ) -> MaverickModel:
     """Maverick_mes: six experts, each for one category of pairs, and a seventh for all of them. The
@@ -125,6 +131,7 @@ def build_mes_model(
         link_threshold=link_threshold,
         link_members=link_members,
         mention_weight=mention_weight,
+        reach=reach,
     )
     return maverick_model(
         "maverick_mes",
@@ -243,6 +250,7 @@ def _with_antecedents(
     link_threshold=0.5,
     link_members=1,
     mention_weight=0.0,
+    reach=None,
 ) -> Maverick:
     n_groups = None
     if pair_features is not None:
@@ -255,6 +263,7 @@ def _with_antecedents(
         mention_weight,
         n_pronoun_groups=n_groups,
         overlaps=overlaps,
+        reach=reach,
     )
     return Maverick(extractor, clusterer, first_last, own_mentions)
 

@@ -169,7 +169,9 @@ def _forward(
     for doc, given in zip(docs, candidates, strict=True):
         ends = sentence_ends([doc])[0] if given.sentence_ends is None else given.sentence_ends
         is_word = doc.to_array(IS_SPACE).reshape(-1) == 0
-        features = pronouns and word_features(doc, pronouns, tables[doc.lang_])
+        # Mentions out of reach are found by their head words, whatever the clusterer.
+        source = pronouns or (_has_reach(model, given) and "words")
+        features = word_features(doc, source, tables[doc.lang_]) if source else None
         face = surface_of(doc, face_table, ends) if face_table else None
         documents.append(Words(ends, is_word, features, given, face))
     outputs, backprop_heads = model.get_ref("heads")((states, documents), is_train)
@@ -178,6 +180,11 @@ def _forward(
         return backprop_states(backprop_heads(d_outputs))
 
     return outputs, backprop
+
+
+def _has_reach(model: MaverickModel, given: Candidates) -> bool:
+    reach = getattr(get_heads(model).clusterer, "reach", None)
+    return given.decoding.reach is not None or reach is not None
 
 
 def _forward_heads(

@@ -1,3 +1,5 @@
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -6,7 +8,8 @@ from ...doc.categories import CATEGORIES, PairCategories
 from ...doc.surface import Surface
 from .joining import Joining
 from .layers import FullyConnected, least_logit, rows_at, split_rows
-from .pair_features import PairFeatureScorer, mention_features
+from .pair_features import MentionFeatures, PairFeatureScorer, mention_features
+from .reach import check_reach, within_reach
 
 MAX_SURENESS = 3.0
 
@@ -28,16 +31,17 @@ class DirectPairScorer(nn.Module):
         self.end_to_start = FullyConnected(width, hidden_size, width, dropout)
         self.end_to_end = FullyConnected(width, hidden_size, width, dropout)
 
-    def forward(self, starts: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, starts: Tensor, ends: Tensor, asked: int = 0) -> tuple[Tensor, Tensor]:
         """Turn mentions into what their pairs are dot products of.
 
         starts (Tensor): State of each mention's start. *Shape:* (n_mentions, width)
         ends (Tensor): State of each mention's end. *Shape:* (n_mentions, width)
+        asked (int): The first mention that is ever the later of a pair.
         RETURNS (Tuple[Tensor, Tensor]): Each mention as the later of a pair and as the antecedent.
-            *Shape:* (1, n_mentions, 2 * width) both
+            *Shape:* (1, n_mentions - asked, 2 * width) and (1, n_mentions, 2 * width)
         """
-        meets_start = self.start_to_start(starts) + self.end_to_start(ends)
-        meets_end = self.start_to_end(starts) + self.end_to_end(ends)
+        meets_start = self.start_to_start(starts[asked:]) + self.end_to_start(ends[asked:])
+        meets_end = self.start_to_end(starts[asked:]) + self.end_to_end(ends[asked:])
         queries = torch.cat([meets_start, meets_end], dim=-1)
         return queries.unsqueeze(0), torch.cat([starts, ends], dim=-1).unsqueeze(0)
 
@@ -71,20 +75,23 @@ class BiaffinePairScorer(nn.Module):
             bias = nn.Parameter(torch.zeros(n_experts, hidden_size))
             self.register_parameter(f"{name}_bias", bias)
 
-    def forward(self, starts: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, starts: Tensor, ends: Tensor, asked: int = 0) -> tuple[Tensor, Tensor]:
         """Turn mentions into what their pairs are dot products of.
 
         starts (Tensor): State of each mention's start. *Shape:* (n_mentions, width)
         ends (Tensor): State of each mention's end. *Shape:* (n_mentions, width)
+        asked (int): The first mention that is ever the later of a pair.
         RETURNS (Tuple[Tensor, Tensor]): Each mention as the later of a pair and as the antecedent.
-            *Shape:* (n_experts, n_mentions, 2 * hidden_size) both
+            *Shape:* (n_experts, n_mentions - asked, 2 * hidden_size) and
+            (n_experts, n_mentions, 2 * hidden_size)
         """
         start = self._by_expert(self.start_networks(starts))
         end = self._by_expert(self.end_networks(ends))
+        keys = torch.cat([start, end], dim=-1)
+        start, end = start[:, asked:], end[:, asked:]
         meets_start = self._meet("start_to_start", start) + self._meet("end_to_start", end)
         meets_end = self._meet("start_to_end", start) + self._meet("end_to_end", end)
-        queries = torch.cat([meets_start, meets_end], dim=-1)
-        return queries, torch.cat([start, end], dim=-1)
+        return torch.cat([meets_start, meets_end], dim=-1), keys
 
     def _by_expert(self, stacked: Tensor) -> Tensor:
         return stacked.unflatten(-1, (self.n_experts, -1)).transpose(0, 1)
@@ -143,6 +150,8 @@ class AntecedentClusterer(nn.Module):
         told from the surface of the text; None for no such features.
     overlaps (bool): Whether a cluster may have two mentions of which one holds or crosses the
         other.
+    reach (Optional[int]): How many mentions before it each mention is compared with at least, see
+        `reach.within_reach`; None for all of them. In training it is always all.
     """
 
     needs_categories: bool
@@ -156,8 +165,11 @@ class AntecedentClusterer(nn.Module):
         mention_weight: float = 0.0,
         n_pronoun_groups: int | None = None,
         overlaps: bool = True,
+        reach: int | None = None,
     ) -> None:
         super().__init__()
+        check_reach(reach)
+        self.reach = reach
         self.overlaps = overlaps
         if members < 1:
             raise ValueError(f"Expected link_members to be 1 or more, got {members}.")
@@ -208,12 +220,15 @@ class AntecedentClusterer(nn.Module):
         categories: PairCategories | None,
         mention_logits: Tensor | None = None,
         surface: Surface | None = None,
+        heads: np.ndarray | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Find the best antecedent of each mention.
 
         mention_logits (Optional[Tensor]): How sure each mention is one. It counts in the choice
             alone, not in the logit of what is chosen. *Shape:* (n_mentions,)
         surface (Optional[Surface]): What features of pairs are told from.
+        heads (Optional[ndarray]): A number for each head word, for mentions that are out of reach.
+            *Shape:* (n_mentions,)
         RETURNS (Tuple[Tensor, Tensor]): For each mention the antecedent that it joins, or -1, and
             the logit of the best link. *Shape:* (n_mentions,) both
         """
@@ -226,48 +241,81 @@ class AntecedentClusterer(nn.Module):
             spans = mentions.cpu().numpy()
             joining = Joining(spans, self.members, self.min_logit, self.overlaps)
         links, best = [], []
-        for rows, pairs in self._blocks(first, last, mentions, categories, surface):
-            block = pairs
+        compared: Iterator[tuple[slice, np.ndarray, Tensor]]
+        if self.reach is None or len(mentions) <= self.reach:
+            blocks = self._blocks(first, last, mentions, categories, surface)
+            compared = ((rows, np.arange(rows.stop), block) for rows, block in blocks)
+        else:
+            compared = self._within_reach(first, last, mentions, categories, surface, heads)
+        for rows, columns, pairs in compared:
+            block, numbers = pairs, torch.from_numpy(columns).to(mentions.device)
             if sureness is not None:
-                block = pairs + sureness[rows].unsqueeze(1) + 0.5 * sureness[: rows.stop]
+                block = pairs + sureness[rows].unsqueeze(1) + 0.5 * sureness[numbers]
             if joining is not None:
                 array = pairs.float().cpu().numpy()
                 chosen_by = array if block is pairs else block.float().cpu().numpy()
-                answers = _join(joining, rows, chosen_by, array)
+                answers = _join(joining, rows, columns, chosen_by, array)
                 best.append(first.new_tensor([logit for logit, _ in answers]))
                 links.append(mentions.new_tensor([antecedent for _, antecedent in answers]))
                 continue
-            earlier = torch.ones_like(block, dtype=torch.bool).tril(rows.start - 1)
+            n_before = len(columns) - len(block)
+            earlier = torch.ones_like(block, dtype=torch.bool).tril(n_before - 1)
             logits, antecedents = block.masked_fill(~earlier, -torch.inf).max(dim=1)
-            links.append(antecedents.masked_fill(logits <= self.min_logit, -1))
+            links.append(numbers[antecedents].masked_fill(logits <= self.min_logit, -1))
             chosen = pairs.gather(1, antecedents.unsqueeze(1)).squeeze(1)
             best.append(chosen.masked_fill(logits == -torch.inf, -torch.inf))
         if not links:
             return mentions.new_zeros(0), first.new_zeros(0)
         return torch.cat(links), torch.cat(best).float()
 
-    def _blocks(self, first, last, mentions, categories, surface=None):
+    def _blocks(
+        self, first, last, mentions, categories, surface=None
+    ) -> Iterator[tuple[slice, Tensor]]:
         """The logits of a block of mentions with every mention up to the block's end."""
-        features = None
-        if self.features is not None:
-            if surface is None:
-                raise ValueError("Features of pairs need the surface of the text, but got none.")
-            n_groups = self.features.n_kinds - 2
-            spans = mentions.cpu().numpy()
-            features = mention_features(surface, spans, n_groups, mentions.device)
+        features = self._features(surface, mentions)
         starts, ends = mentions.unbind(1)
-        queries, keys = self.scorer(rows_at(first, starts), rows_at(last, ends))
+        sides = self.scorer(rows_at(first, starts), rows_at(last, ends))
         for rows in split_rows(len(mentions), len(mentions)):
-            block = queries[-1, rows] @ keys[-1, : rows.stop].T
-            chosen = None
-            if self.needs_categories:
-                chosen = torch.from_numpy(categories.block(rows.start, rows.stop)).to(block.device)
-                block = self._add_experts(block, queries[:, rows], keys, chosen)
-            if self.distances is not None:
-                block = block + self.distances(starts[rows], starts[: rows.stop], chosen)
-            if self.features is not None:
-                block = block + self.features(features, rows, chosen)
-            yield rows, block
+            queries, keys = sides[0][:, rows], sides[1][:, : rows.stop]
+            yield rows, self._block(queries, keys, starts, rows, categories, features)
+
+    def _within_reach(
+        self, first, last, mentions, categories, surface, heads
+    ) -> Iterator[tuple[slice, np.ndarray, Tensor]]:
+        """The same with the mentions within reach alone, and their numbers. Nothing is kept from
+        block to block, so that memory does not grow with the text."""
+        features = self._features(surface, mentions)
+        for rows, columns in within_reach(len(mentions), self.reach or 0, heads):
+            places = torch.from_numpy(columns).to(mentions.device)
+            starts, ends = mentions[places].unbind(1)
+            own = slice(len(columns) - (rows.stop - rows.start), len(columns))
+            queries, keys = self.scorer(rows_at(first, starts), rows_at(last, ends), own.start)
+            support = (
+                None if categories is None else categories.at(columns),
+                None if features is None else features.at(places),
+            )
+            yield rows, columns, self._block(queries, keys, starts, own, *support)
+
+    def _features(self, surface: Surface | None, mentions: Tensor) -> MentionFeatures | None:
+        if self.features is None:
+            return None
+        if surface is None:
+            raise ValueError("Features of pairs need the surface of the text, but got none.")
+        n_groups = self.features.n_kinds - 2
+        return mention_features(surface, mentions.cpu().numpy(), n_groups, mentions.device)
+
+    def _block(self, queries, keys, starts, rows, categories, features) -> Tensor:
+        """The logits of some mentions, with queries, and all up to the last of them, with keys."""
+        block = queries[-1] @ keys[-1].T
+        chosen = None
+        if self.needs_categories:
+            chosen = torch.from_numpy(categories.block(rows.start, rows.stop)).to(block.device)
+            block = self._add_experts(block, queries, keys, chosen)
+        if self.distances is not None:
+            block = block + self.distances(starts[rows], starts[: rows.stop], chosen)
+        if self.features is not None:
+            block = block + self.features(features, rows, chosen)
+        return block
 
     def _add_experts(self, block, queries, keys, chosen):
         """Add each category's expert where pairs of the category are: on the rows and columns
@@ -284,13 +332,13 @@ class AntecedentClusterer(nn.Module):
 
 
 def _join(
-    joining: Joining, rows: slice, chosen_by: np.ndarray, pairs: np.ndarray
+    joining: Joining, rows: slice, columns: np.ndarray, chosen_by: np.ndarray, pairs: np.ndarray
 ) -> list[tuple[float, int]]:
-    """Let the mentions of a block join, each compared with all before it."""
-    numbers = np.arange(rows.stop)
+    """Let the mentions of a block join, each compared with those of the columns before it."""
     answers = []
-    for i, (row, of_pairs) in enumerate(zip(chosen_by, pairs, strict=True), start=rows.start):
-        row = row[:i]
-        of_pairs = row if chosen_by is pairs else of_pairs[:i]
-        answers.append(joining.join(i, numbers[:i], row, of_pairs))
+    n_before = len(columns) - len(pairs)
+    for i in range(len(pairs)):
+        row = chosen_by[i, : n_before + i]
+        of_pairs = row if chosen_by is pairs else pairs[i, : n_before + i]
+        answers.append(joining.join(rows.start + i, columns[: n_before + i], row, of_pairs))
     return answers

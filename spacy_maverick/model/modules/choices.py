@@ -7,6 +7,7 @@ from typing import TypeVar
 from torch import nn
 
 from .layers import least_logit
+from .reach import check_reach
 
 Module = TypeVar("Module", bound=nn.Module)
 
@@ -26,6 +27,7 @@ class Decoding:
     link_members (Optional[int]): How many mentions of a cluster are asked.
     mention_weight (Optional[float]): How much it counts for a link that the two are mentions.
     overlaps (Optional[bool]): Whether mentions of a cluster may overlap.
+    reach (Optional[int]): How many mentions before it each one is compared with at least.
     """
 
     mention_threshold: float | None = None
@@ -33,6 +35,7 @@ class Decoding:
     link_members: int | None = None
     mention_weight: float | None = None
     overlaps: bool | None = None
+    reach: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("mention_threshold", "link_threshold"):
@@ -40,6 +43,7 @@ class Decoding:
                 least_logit(name, getattr(self, name))
         if self.link_members is not None and self.link_members < 1:
             raise ValueError(f"Expected link_members to be 1 or more, got {self.link_members}.")
+        check_reach(self.reach)
 
     def extractor(self, module: Module) -> Module:
         """RETURNS (Module): An extractor with the same weights and these settings."""
@@ -55,6 +59,7 @@ class Decoding:
             "link_members": ("members", self.link_members),
             "mention_weight": ("mention_weight", self.mention_weight),
             "overlaps": ("overlaps", self.overlaps),
+            "reach": ("reach", self.reach),
         }
         values = {}
         for setting, (attribute, value) in changes.items():

@@ -12,6 +12,7 @@ from .antecedents import AntecedentClusterer
 from .choices import AS_BROUGHT, Decoding
 from .incremental import IncrementalClusterer, PrevIncrementalClusterer
 from .mentions import MentionExtractor, spans_to_sentence_end
+from .reach import head_words
 
 Clusterer = AntecedentClusterer | IncrementalClusterer | PrevIncrementalClusterer
 
@@ -213,7 +214,10 @@ class Maverick(nn.Module):
         # What is given is a mention, whatever the extractor thinks: the link alone is asked.
         if clusterer.mention_weight and words.candidates.mentions is None:
             sureness = extractor.mention_logits(first, last, mentions)
-        links = clusterer.link(first, last, mentions, categories, sureness, words.surface)
+        heads = None
+        if clusterer.reach is not None and words.features is not None:
+            heads = head_words(words.features, mentions.cpu().numpy())
+        links = clusterer.link(first, last, mentions, categories, sureness, words.surface, heads)
         return Links(mentions, *links)
 
     def _categories(self, mentions: Tensor, words: Words):

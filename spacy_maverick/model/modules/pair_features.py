@@ -1,7 +1,7 @@
 """What two mentions have to do with each other on the face of it: who speaks, how far apart they
 stand, which words they share. Learned numbers that are added to the scores of pairs."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -36,7 +36,6 @@ class MentionFeatures:
         *Shape:* (n_mentions,)
     heads (Tensor): A number for its head word. *Shape:* (n_mentions,)
     strings (Tensor): A number for its words. *Shape:* (n_mentions,)
-    spoken (bool): Whether any speaker is known.
     """
 
     numbers: Tensor
@@ -52,12 +51,15 @@ class MentionFeatures:
     meant: Tensor
     heads: Tensor
     strings: Tensor
-    spoken: bool
+
+    @property
+    def spoken(self) -> bool:
+        """RETURNS (bool): Whether any speaker is known."""
+        return bool((self.speakers >= 0).any())
 
     def at(self, places: Tensor) -> "MentionFeatures":
         """RETURNS (MentionFeatures): Those of some mentions, in order."""
-        tensors = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "spoken"}
-        return replace(self, **{name: rows_at(t, places) for name, t in tensors.items()})
+        return MentionFeatures(*(rows_at(values, places) for values in vars(self).values()))
 
 
 class PairFeatureScorer(nn.Module):
@@ -222,7 +224,7 @@ def mention_features(
     RETURNS (MentionFeatures): The features.
     """
     first, last = mentions[:, 0], mentions[:, 1]
-    heads = _head_positions(words, first, last)
+    heads = head_positions(words.stops, first, last, words.endings)
     kinds = np.where(words.capitals[heads], n_groups + 2 + NAME, n_groups + 2 + NOUN)
     groups = words.groups[first]
     kinds = np.where((first == last) & (groups != NOT_PRONOUN), groups, kinds)
@@ -238,15 +240,17 @@ def mention_features(
         *(words.words[heads], np.array(strings, dtype=np.int64)),
     )
     tensors = [torch.from_numpy(np.asarray(column, dtype=np.int64)) for column in columns]
-    spoken = bool((words.speakers >= 0).any())
-    return MentionFeatures(*(tensor.to(device) for tensor in tensors), spoken)
+    return MentionFeatures(*(tensor.to(device) for tensor in tensors))
 
 
-def _head_positions(words: Surface, first: np.ndarray, last: np.ndarray) -> np.ndarray:
+def head_positions(
+    stops: np.ndarray, first: np.ndarray, last: np.ndarray, endings: np.ndarray | None = None
+) -> np.ndarray:
     """The last content word before the first stop word that follows one, where what "'s" belongs to
     is passed over: "president" of "the president of France", "keys" of "Tom's keys". A rule of
     thumb, for phrases that no parser has seen."""
-    stops, endings = words.stops, words.endings
+    if endings is None:
+        endings = np.zeros_like(stops)
     heads = []
     for start, end in zip(first.tolist(), last.tolist(), strict=True):
         at = start

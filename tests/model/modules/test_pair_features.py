@@ -8,7 +8,11 @@ from spacy_maverick.doc.extensions import register_extensions
 from spacy_maverick.doc.surface import pronoun_groups, surface_of
 from spacy_maverick.model.modules import layers
 from spacy_maverick.model.modules.antecedents import AntecedentClusterer, BiaffinePairScorer
-from spacy_maverick.model.modules.pair_features import PairFeatureScorer, mention_features
+from spacy_maverick.model.modules.pair_features import (
+    MentionFeatures,
+    PairFeatureScorer,
+    mention_features,
+)
 
 TABLE = pronoun_table("en")
 N_GROUPS = len(pronoun_groups(TABLE))
@@ -146,7 +150,7 @@ def test_mentions_far_away_are_scored_alike(rows, monkeypatch):
     with torch.no_grad():
         found = scorer(features, rows, chosen)
         assert rows.start == 0 or scorer._far(features, rows) > 100
-        features.spoken = True
+        monkeypatch.setattr(MentionFeatures, "spoken", True)
         monkeypatch.setattr(scorer, "_far", lambda of, rows: 0)
         expected = scorer(features, rows, chosen)
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-3)
