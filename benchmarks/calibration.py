@@ -2,6 +2,8 @@
 how many are in one true cluster with the mention before them in their chain?
 
     python benchmarks/calibration.py default corpus/ontogum/dev.spacy corpus/litbank/dev.spacy
+
+With --fit it says which `link_calibration` would make them mean more, for a model that has none.
 """
 
 from itertools import pairwise
@@ -11,6 +13,8 @@ from typing import Annotated
 import numpy as np
 import spacy
 import typer
+from scipy.optimize import minimize
+from scipy.special import logit
 from spacy.tokens import Doc
 
 import spacy_maverick
@@ -38,9 +42,21 @@ def judge(predicted: Doc, reference: Doc) -> list[tuple[float, bool]]:
     return judged
 
 
+def fit_line(logits: np.ndarray, right: np.ndarray) -> tuple[float, float]:
+    """Find the factor and the summand by which logits foretell best what is right."""
+
+    def loss(line: np.ndarray) -> float:
+        values = line[0] * logits + line[1]
+        return float(np.mean(np.logaddexp(0, values) - right * values))
+
+    factor, summand = minimize(loss, np.array([1.0, 0.0])).x
+    return float(factor), float(summand)
+
+
 def main(
     pipeline: Annotated[str, typer.Argument(help="A pipeline, or 'default'")],
     data: Annotated[list[Path], typer.Argument(help="Dev parts, .spacy files")],
+    fit: Annotated[bool, typer.Option("--fit", help="Find link_calibration for a model")] = False,
 ) -> None:
     nlp = spacy_maverick.load() if pipeline == "default" else spacy.load(pipeline)
     judged: list[tuple[float, bool]] = []
@@ -48,6 +64,9 @@ def main(
         for example in create_coref_corpus(path, singletons=False)(nlp):
             judged += judge(nlp(example.predicted), example.reference)
     scores, right = np.array(judged).T
+    if fit:
+        factor, summand = fit_line(logit(scores.clip(1e-6, 1 - 1e-6)), right)
+        typer.echo(f"link_calibration = [{factor:.3f}, {summand:.3f}]\n")
     typer.echo("| probability | links | mean probability | right |\n|---|---|---|---|")
     for low, high in pairwise(BORDERS):
         inside = (scores >= low) & ((scores < high) | (high == 1.0))

@@ -20,6 +20,10 @@ def main(
     link_threshold: Annotated[float, typer.Option(help="Found by tune_decoding.py")] = 0.5,
     link_members: Annotated[int, typer.Option(help="Found by tune_decoding.py")] = 1,
     mention_weight: Annotated[float, typer.Option(help="Found by tune_decoding.py")] = 0.0,
+    reach: Annotated[int, typer.Option(help="Found by benchmarks/reach.py; 0 for all")] = 0,
+    calibration: Annotated[
+        tuple[float, float], typer.Option(help="Found by benchmarks/calibration.py --fit")
+    ] = (1.0, 0.0),
 ) -> None:
     model = "components.maverick_coref.model"
     decoding = {
@@ -27,6 +31,8 @@ def main(
         f"{model}.link_threshold": link_threshold,
         f"{model}.link_members": link_members,
         f"{model}.mention_weight": mention_weight,
+        f"{model}.reach": reach or None,
+        f"{model}.link_calibration": list(calibration),
     }
     shares = "transformer" in load_config(pipeline / "config.cfg")["components"]
     encoder = "components.transformer.model" if shares else f"{model}.tok2vec"

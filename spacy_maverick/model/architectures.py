@@ -29,6 +29,9 @@ mention_weight (float): How much it counts for a link that the two are mentions:
 reach (Optional[int]): How many mentions before it each one is compared with at least in
     prediction; of those beyond, a mention is compared with some of the same head word. None for
     all of them, as in the paper: then pairs grow with the square of a text's length.
+link_calibration (Optional[List[float]]): A factor and a summand of the logits from which
+    the probabilities of links are told, so that they mean what they say on unseen documents. What
+    is linked does not depend on it. The paper has none.
 mixed_precision (bool): Whether to use half precision on a GPU.
 """
 
@@ -61,6 +64,7 @@ def build_s2e_model(
     link_members: int = 1,
     mention_weight: float = 0.0,
     reach: int | None = None,
+    link_calibration: list[float] | None = None,
     mixed_precision: bool = False,
 ) -> MaverickModel:
     """Maverick_s2e: one scorer for all pairs of mentions.
@@ -86,6 +90,7 @@ def build_s2e_model(
         link_members=link_members,
         mention_weight=mention_weight,
         reach=reach,
+        link_calibration=link_calibration,
     )
     return maverick_model(
         "maverick_s2e", tok2vec, build, surface=pair_features, mixed_precision=mixed_precision
@@ -107,6 +112,7 @@ def build_mes_model(
     link_members: int = 1,
     mention_weight: float = 0.0,
     reach: int | None = None,
+    link_calibration: list[float] | None = None,
     mixed_precision: bool = False,
 ) -> MaverickModel:
     """Maverick_mes: six experts, each for one category of pairs, and a seventh for all of them. The
@@ -132,6 +138,7 @@ def build_mes_model(
         link_members=link_members,
         mention_weight=mention_weight,
         reach=reach,
+        link_calibration=link_calibration,
     )
     return maverick_model(
         "maverick_mes",
@@ -251,10 +258,15 @@ def _with_antecedents(
     link_members=1,
     mention_weight=0.0,
     reach=None,
+    link_calibration=None,
 ) -> Maverick:
     n_groups = None
     if pair_features is not None:
         n_groups = len(pronoun_groups(pronoun_table(pair_features)))
+    if link_calibration is not None and len(link_calibration) != 2:
+        raise ValueError(
+            f"Expected link_calibration to be a factor and a summand, got {link_calibration}."
+        )
     clusterer = AntecedentClusterer(
         scorer,
         distances,
@@ -264,6 +276,7 @@ def _with_antecedents(
         n_pronoun_groups=n_groups,
         overlaps=overlaps,
         reach=reach,
+        calibration=link_calibration and (link_calibration[0], link_calibration[1]),
     )
     return Maverick(extractor, clusterer, first_last, own_mentions)
 

@@ -152,6 +152,8 @@ class AntecedentClusterer(nn.Module):
         other.
     reach (Optional[int]): How many mentions before it each mention is compared with at least, see
         `reach.within_reach`; None for all of them. In training it is always all.
+    calibration (Optional[Tuple[float, float]]): A factor and a summand of the logits of links that
+        are handed on. What is linked does not depend on it.
     """
 
     needs_categories: bool
@@ -166,8 +168,10 @@ class AntecedentClusterer(nn.Module):
         n_pronoun_groups: int | None = None,
         overlaps: bool = True,
         reach: int | None = None,
+        calibration: tuple[float, float] | None = None,
     ) -> None:
         super().__init__()
+        self.calibration = calibration or (1.0, 0.0)
         check_reach(reach)
         self.reach = reach
         self.overlaps = overlaps
@@ -266,7 +270,8 @@ class AntecedentClusterer(nn.Module):
             best.append(chosen.masked_fill(logits == -torch.inf, -torch.inf))
         if not links:
             return mentions.new_zeros(0), first.new_zeros(0)
-        return torch.cat(links), torch.cat(best).float()
+        factor, summand = self.calibration
+        return torch.cat(links), factor * torch.cat(best).float() + summand
 
     def _blocks(
         self, first, last, mentions, categories, surface=None

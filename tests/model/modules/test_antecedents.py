@@ -108,6 +108,14 @@ def test_logits_are_those_of_links_however_sure_mentions_are(members):
     assert logits[0] == -np.inf
 
 
+@pytest.mark.parametrize("members", [1, 3])
+def test_calibration_changes_probabilities_and_no_link(members):
+    links, logits = link(make_clusterer(members=members))
+    same_links, calibrated = link(make_clusterer(members=members, calibration=(0.5, -1.0)))
+    assert same_links == links
+    assert calibrated[1:] == pytest.approx([0.5 * logit - 1.0 for logit in logits[1:]])
+
+
 def test_settings_that_make_no_sense_are_told():
     with pytest.raises(ValueError, match="link_threshold to be a probability"):
         make_clusterer(threshold=1.5)
