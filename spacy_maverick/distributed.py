@@ -220,7 +220,7 @@ class RayEngine:
             dataset = ray.data.read_datasource(
                 _make_datasource(plan),
                 override_num_blocks=1,
-                num_cpus=0.01,
+                num_cpus=0,
                 ray_remote_args={"scheduling_strategy": here},
             ).map_batches(
                 _ChunkActor,
