@@ -3,6 +3,7 @@ import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from corpora import make_texts, read_jsonl, run_failing, write_jsonl
@@ -53,11 +54,18 @@ def corpus(saved_model, tmp_path, monkeypatch):
     return source, (tmp_path / "one.jsonl").read_bytes()
 
 
-def worker_pids():
-    from ray.util.state import list_actors
+def children(pid):
+    """The processes that a process has started, and those that these have."""
+    tasks = Path(f"/proc/{pid}/task")
+    found = [int(word) for path in tasks.glob("*/children") for word in path.read_text().split()]
+    return found + [pid for child in found for pid in children(child)]
 
-    actors = [actor for actor in list_actors() if "_ChunkActor" in actor.class_name]
-    return [actor.pid for actor in actors if actor.state == "ALIVE" and actor.pid]
+
+def actor_pids():
+    """The processes of the actors. Ray's own list needs its dashboard, which may not have come up
+    yet."""
+    lines = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children(os.getpid())}
+    return [pid for pid, line in lines.items() if line.startswith(b"ray::MapWorker")]
 
 
 @pytest.mark.slow
@@ -73,7 +81,7 @@ def test_same_as_on_one_machine(cluster, corpus, saved_model, tmp_path, lost):
         while sum(n_written) < 10:
             time.sleep(0.05)
         if lost == "worker":
-            os.kill(worker_pids()[0], signal.SIGKILL)
+            os.kill(actor_pids()[0], signal.SIGKILL)
         else:
             machines.remove_node(node)
         n_at_loss.append(sum(n_written))
