@@ -9,6 +9,7 @@ For a Ray program of one's own:
 """
 
 import json
+import socket
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,8 @@ LOST = (
     "Ray could not finish ({error}). What was written is safe: look at the cluster, then go on "
     "with --resume."
 )
+#: How long to wait for an answer from a cluster's address.
+ANSWER_SECONDS = 10
 #: The column in which chunks travel, and results come back.
 CHUNK = "chunk"
 #: The columns that `resolve_dataset` adds.
@@ -244,12 +247,20 @@ class RayEngine:
 
 def _connect(ray: Any, address: str | None) -> None:
     try:
+        _knock(address or "")
         ray.init(address=address or "local", log_to_driver=False, logging_level="error")
-    except (ConnectionError, ValueError) as error:
+    except (OSError, ValueError) as error:
         raise OSError(
             f"No Ray cluster was found at {address!r}. Start one with `ray start --head`, check "
             f"--address, or leave it out to start Ray on this machine."
         ) from error
+
+
+def _knock(address: str) -> None:
+    """See whether anybody answers at an address: Ray would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), ANSWER_SECONDS).close()
 
 
 def _make_datasource(plan: Plan) -> Any:

@@ -1,6 +1,7 @@
 import json
 import os
 import signal
+import socket
 import threading
 import time
 from pathlib import Path
@@ -12,7 +13,13 @@ from spacy_maverick.apply.chunks import Chunk
 from spacy_maverick.apply.reading import Item
 from spacy_maverick.apply.running import apply_corpus
 from spacy_maverick.apply.worker import WorkerConfig
-from spacy_maverick.distributed import RayEngine, pack_chunk, resolve_dataset, unpack_chunk
+from spacy_maverick.distributed import (
+    RayEngine,
+    _connect,
+    pack_chunk,
+    resolve_dataset,
+    unpack_chunk,
+)
 
 
 def test_chunks_travel():
@@ -25,6 +32,15 @@ def test_missing_ray(tmp_path, monkeypatch):
     source = write_jsonl(tmp_path / "in.jsonl", [{"text": "a"}])
     message = run_failing(source, tmp_path / "out.jsonl", "--engine", "ray")
     assert 'pip install "spacy-maverick[ray]"' in message
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:{port}", "ray://127.0.0.1:{port}"])
+def test_nobody_at_the_address(address):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = address.format(port=free.getsockname()[1])
+        with pytest.raises(OSError, match=f"No Ray cluster was found at '{address}'.*--address"):
+            _connect(None, address)
 
 
 @pytest.fixture(scope="module")
