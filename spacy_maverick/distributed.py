@@ -9,6 +9,7 @@ For a Ray program of one's own:
 """
 
 import json
+import logging
 import socket
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
@@ -246,6 +247,8 @@ class RayEngine:
 
 
 def _connect(ray: Any, address: str | None) -> None:
+    # What Ray Data says of its plans is nothing that a user of `apply` can act on.
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
     try:
         _knock(address or "")
         ray.init(address=address or "local", log_to_driver=False, logging_level="error")
