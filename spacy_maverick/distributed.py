@@ -9,6 +9,8 @@ For a Ray program of one's own:
 """
 
 import json
+import logging
+import socket
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -33,6 +35,8 @@ LOST = (
     "Ray could not finish ({error}). What was written is safe: look at the cluster, then go on "
     "with --resume."
 )
+#: How long to wait for an answer from a cluster's address.
+ANSWER_SECONDS = 10
 #: The column in which chunks travel, and results come back.
 CHUNK = "chunk"
 #: The columns that `resolve_dataset` adds.
@@ -112,14 +116,14 @@ def resolve_dataset(
     RETURNS (Dataset): The dataset with the columns "tokens", "token_starts", "sentences" and
         "clusters", as `apply` writes them to Parquet.
     """
-    import_ray()
+    ray = import_ray()
     threads = settings.pop("threads", max(1, int(num_cpus)))
     return dataset.map_batches(
         CorefActor,
         fn_constructor_kwargs={"model": model, "text": text, "threads": threads, **settings},
         batch_format="pyarrow",
         batch_size=batch_size,
-        concurrency=concurrency,
+        compute=ray.data.ActorPoolStrategy(size=concurrency),
         num_cpus=num_cpus,
         num_gpus=num_gpus,
     )
@@ -208,10 +212,12 @@ class RayEngine:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         context = ray.data.DataContext.get_current()
-        before = context.target_max_block_size, context.execution_options.preserve_order
+        options = context.execution_options
+        bars = context.enable_progress_bars
+        before = context.target_max_block_size, options.preserve_order
         # A chunk is a block: small ones are not to be gathered, since each is work for an actor.
         context.target_max_block_size = 1
-        context.execution_options.preserve_order = True
+        options.preserve_order = True
         context.enable_progress_bars = False
         try:
             here = NodeAffinitySchedulingStrategy(
@@ -220,31 +226,44 @@ class RayEngine:
             dataset = ray.data.read_datasource(
                 _make_datasource(plan),
                 override_num_blocks=1,
-                num_cpus=0.01,
+                # The actors may have every CPU of the cluster, and would then wait for ever for a
+                # reader that asks for a part of one.
+                num_cpus=0,
                 ray_remote_args={"scheduling_strategy": here},
             ).map_batches(
                 _ChunkActor,
                 fn_constructor_args=(config,),
                 batch_size=None,
                 batch_format="numpy",
-                concurrency=self.concurrency,
+                compute=ray.data.ActorPoolStrategy(size=self.concurrency),
                 num_cpus=self.num_cpus,
                 num_gpus=self.num_gpus,
             )
             for row in dataset.iter_rows():
                 yield Result(**msgpack_loads(bytes(row[CHUNK])))
         finally:
-            context.target_max_block_size, context.execution_options.preserve_order = before
+            context.target_max_block_size, options.preserve_order = before
+            context.enable_progress_bars = bars
 
 
 def _connect(ray: Any, address: str | None) -> None:
+    # What Ray Data says of its plans is nothing that a user of `apply` can act on.
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
     try:
+        _knock(address or "")
         ray.init(address=address or "local", log_to_driver=False, logging_level="error")
-    except (ConnectionError, ValueError) as error:
+    except (OSError, ValueError) as error:
         raise OSError(
             f"No Ray cluster was found at {address!r}. Start one with `ray start --head`, check "
             f"--address, or leave it out to start Ray on this machine."
         ) from error
+
+
+def _knock(address: str) -> None:
+    """See whether anybody answers at an address: Ray would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), ANSWER_SECONDS).close()
 
 
 def _make_datasource(plan: Plan) -> Any:

@@ -2,11 +2,10 @@
 
 import json
 import random
+from functools import partial
 from pathlib import Path
 
-from typer.testing import CliRunner
-
-from spacy_maverick.cli import app
+import commands
 
 #: A pipeline that was saved by an earlier version, and knows these texts by heart.
 MODEL = Path(__file__).parent / "data" / "saved_pipeline"
@@ -33,21 +32,12 @@ def read_jsonl(path):
     return [json.loads(line) for line in path.read_text(encoding="utf8").splitlines()]
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, ["apply", *map(str, arguments)])
-
-
-def run_json(*arguments):
-    result = run(*arguments, "--json")
-    assert result.exit_code == 0, result.stderr
-    return json.loads(result.stdout)
+run = partial(commands.run, "apply")
+run_json = partial(commands.run_json, "apply")
 
 
 def run_failing(*arguments):
     """What a run that fails says: one line."""
-    result = run(*arguments)
-    assert result.exit_code == 1, (result.exit_code, result.stdout, result.stderr)
-    assert result.stdout == ""
-    assert isinstance(result.exception, SystemExit)  # no traceback
-    assert result.stderr.count("\n") == 1, result.stderr
-    return result.stderr
+    message = commands.run_failing("apply", *arguments)
+    assert message.count("\n") == 1, message
+    return message

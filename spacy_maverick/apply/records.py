@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from spacy.tokens import Doc, Span
 
-from ..converters.documents import get_meta, get_name
-from ..doc.clusters import cluster_keys, find_prefix, scored_mentions
-from ..entities.entities import best_names
+from ..converters.documents import SOURCE_KEY, get_meta, get_name
+from ..display.content import get_named_entities
+from ..doc.clusters import cluster_keys, find_prefix
 
 if TYPE_CHECKING:
     import pyarrow
@@ -29,9 +29,12 @@ def doc_to_record(doc: Doc) -> dict[str, Any]:
 
     doc (Doc): A document with clusters.
     RETURNS (Dict[str, Any]): The record: "id" and "meta" where the input had them, "text",
-        "tokens", "token_starts" (the first character of each), "sentences" and "clusters".
+        "tokens", "token_starts" (the first character of each), "sentences", and "clusters" with
+        their best names, mentions, speakers and probabilities of links.
     """
-    record: dict[str, Any] = {"id": get_name(doc)}
+    record: dict[str, Any] = {}
+    if SOURCE_KEY in doc.user_data:
+        record["id"] = get_name(doc)
     meta = get_meta(doc)
     if meta is not None:
         record["meta"] = meta
@@ -41,18 +44,17 @@ def doc_to_record(doc: Doc) -> dict[str, Any]:
     sentences = doc.sents if doc.has_annotation("SENT_START") else ()
     record["sentences"] = [_borders(sentence) for sentence in sentences]
     record["clusters"] = []
-    groups = [scored_mentions(doc, key) for key in cluster_keys(doc, find_prefix(doc))]
-    for mentions, name in zip(filter(None, groups), best_names(doc), strict=True):
+    for entity in get_named_entities(doc):
         values = [
             {
                 "text": span.text,
                 **_borders(span),
                 "speaker": span[0]._.speaker,
-                "probability": score,
+                "probability": None if score is None else round(score, DIGITS),
             }
-            for span, score in mentions
+            for span, score in zip(entity.mentions, entity.scores, strict=True)
         ]
-        record["clusters"].append({"name": name.text, "mentions": values})
+        record["clusters"].append({"name": entity.name, "mentions": values})
     return record
 
 

@@ -8,6 +8,7 @@ not there. If one file is asked for, it is put together of the parts at the end.
 import json
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -228,10 +229,7 @@ def write_part(path: Path, payloads: list[bytes], to: str) -> None:
     to (str): The format, "spacy" or "parquet".
     """
     if to == "spacy":
-        whole = DocBin(store_user_data=True).from_bytes(payloads[0])
-        for payload in payloads[1:]:
-            whole.merge(DocBin(store_user_data=True).from_bytes(payload))
-        write_safely(path, whole.to_bytes())
+        write_safely(path, join_doc_bins(payloads))
         return
     pa = import_pyarrow()
     lines = (line for payload in payloads for line in payload.split(b"\n") if line)
@@ -248,10 +246,7 @@ def merge_parts(parts: list[Path], path: Path, to: str) -> None:
     to (str): The format, "spacy" or "parquet".
     """
     if to == "spacy":
-        whole = DocBin(store_user_data=True).from_disk(parts[0])
-        for part in parts[1:]:
-            whole.merge(DocBin(store_user_data=True).from_disk(part))
-        write_safely(path, whole.to_bytes())
+        write_safely(path, join_doc_bins(part.read_bytes() for part in parts))
         return
     pa = import_pyarrow()
     with pa.parquet.ParquetFile(parts[0]) as first:
@@ -262,3 +257,16 @@ def merge_parts(parts: list[Path], path: Path, to: str) -> None:
                 writer.write_table(pa.parquet.read_table(part))
         file.flush()
         os.fsync(file.fileno())
+
+
+def join_doc_bins(contents: Iterable[bytes]) -> bytes:
+    """Put the documents of several `DocBin` into one.
+
+    contents (Iterable[bytes]): What `DocBin.to_bytes` gave, at least once.
+    RETURNS (bytes): The same of all documents, in their order.
+    """
+    bins = (DocBin(store_user_data=True).from_bytes(content) for content in contents)
+    whole = next(bins)
+    for other in bins:
+        whole.merge(other)
+    return whole.to_bytes()

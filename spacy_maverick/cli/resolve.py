@@ -1,5 +1,5 @@
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -36,7 +36,9 @@ def resolve_cli(
         given = read_text(text)
         doc = run_on(load_model(model), given, speakers)
     if as_json:
-        record = make_record(doc)
+        from ..apply.records import doc_to_record
+
+        record = doc_to_record(doc)
         if resolved:
             record["resolved"] = doc._.coref_resolved
         typer.echo(json.dumps(record, ensure_ascii=False))
@@ -44,41 +46,6 @@ def resolve_cli(
         typer.echo(doc._.coref_resolved)
     else:
         _print_clusters(doc, _wants_colour() if colour is None else colour)
-
-
-def make_record(doc: "Doc") -> dict[str, Any]:
-    """Put what is known of a document's coreference into plain values. All ends are exclusive.
-
-    doc (Doc): The document.
-    RETURNS (Dict[str, Any]): The text, the tokens with their first characters, the sentences, and
-        the clusters with their best names, mentions, speakers and probabilities of links.
-    """
-    from ..display.content import get_content
-
-    def borders(span: Any) -> dict[str, int]:
-        names = ("start", "end", "start_char", "end_char")
-        return {name: getattr(span, name) for name in names}
-
-    sentences = doc.sents if doc.has_annotation("SENT_START") else ()
-    clusters = []
-    for entity in get_content(doc).entities:
-        mentions = [
-            {
-                "text": span.text,
-                **borders(span),
-                "speaker": span[0]._.speaker,
-                "probability": None if score is None else round(score, 4),
-            }
-            for span, score in zip(entity.mentions, entity.scores, strict=True)
-        ]
-        clusters.append({"name": entity.name, "mentions": mentions})
-    return {
-        "text": doc.text,
-        "tokens": [token.text for token in doc],
-        "token_starts": [token.idx for token in doc],
-        "sentences": [borders(sentence) for sentence in sentences],
-        "clusters": clusters,
-    }
 
 
 def _print_clusters(doc: "Doc", colour: bool) -> None:

@@ -95,6 +95,11 @@ def run_on(nlp: "Language", text: str, speakers: bool) -> "Doc":
     speakers (bool): Whether its lines are of the form "Name: text".
     RETURNS (Doc): The document.
     """
+    if len(text) > nlp.max_length:
+        raise ValueError(
+            f"A text of {len(text):,} characters, but the pipeline takes at most "
+            f"{nlp.max_length:,}: split it, or use the command apply with --max-length."
+        )
     if not speakers:
         return nlp(text)
     from ..doc.dialogue import dialogue
@@ -145,5 +150,5 @@ def _decode(data: bytes, name: str) -> str:
 
 def _check(text: str, name: str) -> str:
     if not text.strip():
-        raise ValueError(f"Expected a text, but {name} is empty.")
+        raise ValueError(f"Expected a text, but {name} is empty: give one with words in it.")
     return text.replace("\r\n", "\n")

@@ -60,7 +60,9 @@ def convert_label_studio(path: str | Path) -> Iterator[Doc]:
 
 def _result(record: dict[str, Any]) -> list[dict[str, Any]] | None:
     done = [a for a in record.get("annotations") or () if not a.get("was_cancelled")]
-    found = done[-1:] or (record.get("predictions") or [])[:1]
+    # A snapshot may have numbers in place of predictions.
+    predicted = [p for p in record.get("predictions") or () if isinstance(p, dict)]
+    found = done[-1:] or predicted[:1]
     return found[0].get("result") or [] if found else None
 
 

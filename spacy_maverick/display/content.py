@@ -7,7 +7,7 @@ from typing import Any
 from spacy.tokens import Doc, Span
 
 from ..doc.categories import pronoun_table
-from ..doc.clusters import cluster_keys, find_prefix
+from ..doc.clusters import cluster_keys, find_prefix, scored_mentions
 from ..entities.entities import best_names
 from .colours import COLOURS, colour_of
 from .marks import Mark
@@ -87,22 +87,29 @@ def get_content(doc: Doc, *, prefix: str | None = None) -> Content:
         one that the document's clusters have.
     RETURNS (Content): What is shown.
     """
-    prefix = find_prefix(doc) if prefix is None else prefix
-    groups = [doc.spans[key] for key in cluster_keys(doc, prefix)]
-    groups = [group for group in groups if any(len(span) for span in group)]
-    entities = []
-    for number, (group, best) in enumerate(
-        zip(groups, best_names(doc, prefix=prefix), strict=True), start=1
-    ):
-        scores = list(group.attrs.get("scores", ()))
-        scores += [None] * (len(group) - len(scores))
-        kept = [(span, p) for span, p in zip(group, scores, strict=False) if len(span)]
-        kept.sort(key=lambda pair: (pair[0].start, -pair[0].end))
-        spans, probabilities = zip(*kept, strict=True)
-        name = " ".join((_speaker_named(best, spans) or best.text).split())
-        entities.append(Entity(number, name, list(spans), list(probabilities)))
     n_words = sum(not (token.is_space or token.is_punct) for token in doc)
-    return Content(doc.text, n_words, entities, list(_blocks(doc)))
+    return Content(doc.text, n_words, get_named_entities(doc, prefix), list(_blocks(doc)))
+
+
+def get_named_entities(doc: Doc, prefix: str | None = None) -> list[Entity]:
+    """The entities of a document under the names that a reader knows them by: one who is only ever
+    called "I" has the name of the speaker.
+
+    doc (Doc): The document.
+    prefix (Optional[str]): What stands before the number in the keys of `doc.spans`; by default the
+        one that the document's clusters have.
+    RETURNS (List[Entity]): The entities, in the order of their clusters.
+    """
+    prefix = find_prefix(doc) if prefix is None else prefix
+    groups = filter(None, (scored_mentions(doc, key) for key in cluster_keys(doc, prefix)))
+    entities: list[Entity] = []
+    for group, best in zip(groups, best_names(doc, prefix=prefix), strict=True):
+        group.sort(key=lambda pair: (pair[0].start, pair[0].end))
+        spans = [span for span, _ in group]
+        scores = [score for _, score in group]
+        name = " ".join((_speaker_named(best, spans) or best.text).split())
+        entities.append(Entity(len(entities) + 1, name, spans, scores))
+    return entities
 
 
 def one_line(text: str, longest: int = LONGEST_NAME) -> str:

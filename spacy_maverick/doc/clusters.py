@@ -88,11 +88,12 @@ def scored_mentions(doc: Doc, key: str) -> list[tuple[Span, float | None]]:
 
     doc (Doc): The document.
     key (str): The cluster's key in `doc.spans`.
-    RETURNS (List[Tuple[Span, Optional[float]]]): The mentions; None where nothing is known.
+    RETURNS (List[Tuple[Span, Optional[float]]]): The mentions that are not empty; None where
+        nothing is known, as in gold clusters and of spans that were added later.
     """
     group = doc.spans[key]
-    scores = group.attrs.get("scores") or [None] * len(group)
-    return [(span, score) for span, score in zip(group, scores, strict=True) if len(span)]
+    scores = [*group.attrs.get("scores", ()), *[None] * len(group)]
+    return [(span, score) for span, score in zip(group, scores, strict=False) if len(span)]
 
 
 def set_clusters(

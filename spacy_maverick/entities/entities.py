@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from spacy.tokens import Doc, Span, Token
 
-from ..doc.clusters import cluster_keys, find_prefix, get_clusters
+from ..doc.clusters import cluster_keys, find_prefix, get_clusters, scored_mentions
 from ..doc.sentences import sentence_starts
 from .names import NameChoice, Names, bare
 
@@ -96,11 +96,8 @@ def _entities(doc: Doc, keys: list[str], name: NameChoice = "best") -> list[Enti
     entities = []
     names = Names(doc) if keys else None
     for key in keys:
-        group = doc.spans[key]
-        scores = group.attrs.get("scores", [None] * len(group))
-        pairs = [pair for pair in zip(group, scores, strict=False) if len(pair[0])]
+        pairs = scored_mentions(doc, key)
         if pairs and names is not None:
-            mentions = tuple(span for span, _ in pairs)
-            best = names.choose(mentions, name)
-            entities.append(Entity(key, best, mentions, tuple(score for _, score in pairs)))
+            mentions, scores = zip(*pairs, strict=True)
+            entities.append(Entity(key, names.choose(mentions, name), mentions, scores))
     return entities

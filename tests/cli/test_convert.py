@@ -1,17 +1,16 @@
-import json
 import re
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
+import commands
 import pytest
 from catalogue import REGISTRY
 from spacy.tokens import Doc, DocBin
-from typer.testing import CliRunner
 
 from spacy_maverick import registry
-from spacy_maverick.cli import app
 from spacy_maverick.converters.conll import IN_TWO_CLUSTERS, read_conll
 from spacy_maverick.converters.conllu import WITH_GAPS
 from spacy_maverick.converters.documents import CONVERSION_KEY, get_source, make_vocab
@@ -20,22 +19,9 @@ from spacy_maverick.doc.clusters import get_clusters, set_clusters
 SAMPLES = Path(__file__).parent.parent / "samples"
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, ["convert", *map(str, arguments)])
-
-
-def run_json(*arguments):
-    result = run(*arguments, "--json")
-    assert result.exit_code == 0, result.stderr
-    return json.loads(result.stdout)
-
-
-def run_failing(*arguments):
-    result = run(*arguments)
-    assert result.exit_code == 1
-    assert result.stdout == ""
-    assert isinstance(result.exception, SystemExit)  # no traceback
-    return result.stderr
+run = partial(commands.run, "convert")
+run_json = partial(commands.run_json, "convert")
+run_failing = partial(commands.run_failing, "convert")
 
 
 def read_docs(path):
@@ -137,11 +123,7 @@ def test_predictions_can_be_scored(corpus, tmp_path):
         report = run_json(path, path.with_suffix(".conll"), "--to", "conll")
         assert report["written"]["documents"] == 3
 
-    def score(key, response):
-        result = CliRunner().invoke(app, ["score", str(key), str(response), "--json"])
-        assert result.exit_code == 0, result.stderr
-        return json.loads(result.stdout)
-
+    score = partial(commands.run_json, "score")
     key, response = gold.with_suffix(".conll"), predicted.with_suffix(".conll")
     assert set(score(key, key).values()) == {1.0}
     assert score(key, response)["coref_mentions_r"] == pytest.approx(7 / 9)

@@ -123,6 +123,14 @@ def test_what_cannot_be_read(command, tmp_path):
     assert "standard input is empty" in run_failing(stdin="", command=command)
 
 
+@pytest.mark.parametrize("command", ["resolve", "view"])
+def test_a_text_that_is_too_long(command, nlp, monkeypatch, tmp_path):
+    monkeypatch.setattr(nlp, "max_length", 1000)
+    monkeypatch.chdir(tmp_path)
+    message = run_failing(stdin="Ada slept. " * 100, command=command)
+    assert "1,100 characters" in message and "at most 1,000" in message and "split" in message
+
+
 def test_a_page(tmp_path):
     page = tmp_path / "new" / "page.html"
     result = run(TEXT, "--output", page, "--title", "A & B", command="view")

@@ -1,7 +1,9 @@
 import json
 import subprocess
 import sys
+from functools import partial
 
+import commands
 import pytest
 from typer.testing import CliRunner
 
@@ -27,22 +29,9 @@ def write(tmp_path):
     return write_file
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, ["score", *arguments])
-
-
-def run_json(*arguments):
-    result = run(*arguments, "--json")
-    assert result.exit_code == 0, result.stderr
-    return json.loads(result.stdout)
-
-
-def run_failing(*arguments):
-    result = run(*arguments)
-    assert result.exit_code == 1
-    assert result.stdout == ""
-    assert isinstance(result.exception, SystemExit)  # no traceback
-    return result.stderr
+run = partial(commands.run, "score")
+run_json = partial(commands.run_json, "score")
+run_failing = partial(commands.run_failing, "score")
 
 
 def test_scores_of_two_files(write):

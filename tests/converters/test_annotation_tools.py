@@ -103,7 +103,8 @@ def test_label_studio_export(tmp_path):
     done = {"result": result}
     task = {"id": 5, "data": {"text": text}, "annotations": [done, {"was_cancelled": True}]}
     path = tmp_path / "export.json"
-    path.write_text(json.dumps([task, {"data": {"text": "nobody"}}], indent=1), encoding="utf8")
+    nobody = [{"data": {"text": "nobody"}}, {"data": {"text": "a number"}, "predictions": [17]}]
+    path.write_text(json.dumps([task, *nobody], indent=1), encoding="utf8")
     (doc,) = get_converter("label-studio")(path)
     assert [[span.text for span in c] for c in doc._.coref_clusters] == [["Ada", "She"], ["Bob"]]
     assert get_name(doc) == "5"

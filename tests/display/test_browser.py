@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import spacy
+from shown_documents import DIALOGUE, NESTED, SPEAKERS, make_doc, make_long_doc
 from test_server import running
 
 from spacy_maverick.display import view
@@ -87,8 +88,8 @@ def wait_for(condition, seconds=5.0):
         time.sleep(0.02)
 
 
-def test_pointing_lights_up_a_chain_and_draws_its_links(show, screenshots):
-    browser = show(screenshots.make_doc(screenshots.NESTED))
+def test_pointing_lights_up_a_chain_and_draws_its_links(show):
+    browser = show(make_doc(NESTED))
     point_at(browser, mention(browser, "she"))
     chain = ["Professor Ingrid Dahl", "she", "her", "the professor", "Dahl", "she"]
     assert texts(browser, ".mention.same") == chain
@@ -104,17 +105,17 @@ def test_pointing_lights_up_a_chain_and_draws_its_links(show, screenshots):
     assert find(browser, ".mention.same") == [] and find(browser, ".chain") == []
 
 
-def test_nested_mentions_have_lines_at_different_heights(show, screenshots):
-    browser = show(screenshots.make_doc(screenshots.NESTED))
+def test_nested_mentions_have_lines_at_different_heights(show):
+    browser = show(make_doc(NESTED))
     bottom = "return arguments[0].getClientRects()[0].bottom"
     outer, inner = mention(browser, "its engineers"), mention(browser, "its")
     assert browser.execute_script(bottom, outer) > browser.execute_script(bottom, inner) + 2
 
 
-def test_the_keyboard_goes_from_mention_to_mention_and_along_a_chain(show, screenshots):
+def test_the_keyboard_goes_from_mention_to_mention_and_along_a_chain(show):
     from selenium.webdriver import Keys
 
-    browser = show(screenshots.make_doc(screenshots.NESTED))
+    browser = show(make_doc(NESTED))
     focused = lambda: browser.switch_to.active_element.get_property("textContent")  # noqa: E731
     browser.execute_script("arguments[0].focus()", mention(browser, "Professor Ingrid Dahl"))
     assert len(find(browser, ".chain path")) == 5
@@ -136,13 +137,11 @@ def test_the_keyboard_goes_from_mention_to_mention_and_along_a_chain(show, scree
     assert focused() == "Professor Ingrid Dahl"
 
 
-def test_the_list_jumps_to_mentions_and_can_be_searched(show, screenshots):
-    browser = show(screenshots.make_long_doc(3000))
+def test_the_list_jumps_to_mentions_and_can_be_searched(show):
+    browser = show(make_long_doc(3000))
     find(browser, ".filter")[0].send_keys("ICELAND")
     shown = [e for e in find(browser, ".entity") if e.is_displayed()]
-    assert len(shown) == len(screenshots.make_long_doc(3000)) // len(
-        screenshots.make_doc(screenshots.NESTED)
-    )
+    assert len(shown) == 3000 // len(make_doc(NESTED))
     for place in ("1 of 2", "2 of 2"):
         shown[-1].click()
         wait_for(lambda place=place: place in texts(browser, ".status")[0])
@@ -151,16 +150,16 @@ def test_the_list_jumps_to_mentions_and_can_be_searched(show, screenshots):
     assert browser.execute_script("return scrollY") > 1000
 
 
-def test_dialogues_show_who_speaks(show, screenshots):
-    browser = show(screenshots.make_doc(screenshots.DIALOGUE))
+def test_dialogues_show_who_speaks(show):
+    browser = show(make_doc(DIALOGUE, SPEAKERS))
     assert texts(browser, ".speaker") == ["Nora", "Tom", "Nora", "Iris", "Tom"]
     point_at(browser, mention(browser, "I"))
     assert "said by Nora" in texts(browser, ".status")[0]
     assert "Nora" in texts(browser, ".entity.same")[0]
 
 
-def test_copied_text_is_the_text(show, screenshots):
-    doc = screenshots.make_doc(screenshots.NESTED)
+def test_copied_text_is_the_text(show):
+    doc = make_doc(NESTED)
     browser = show(doc)
     script = """
         getSelection().selectAllChildren(document.querySelector(".text"));
@@ -170,16 +169,16 @@ def test_copied_text_is_the_text(show, screenshots):
 
 
 def test_dark_mode(screenshots, tmp_path):
-    view(screenshots.make_doc(screenshots.DIALOGUE)).save(tmp_path / "page.html")
+    view(make_doc(DIALOGUE, SPEAKERS)).save(tmp_path / "page.html")
     colour = "return getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
     with screenshots.open_browser(dark=True) as browser:
         browser.get((tmp_path / "page.html").as_uri())
         assert max(browser.execute_script(colour)) < 60
 
 
-def test_a_document_of_50000_words_does_not_stutter(show, screenshots):
+def test_a_document_of_50000_words_does_not_stutter(show):
     begin = time.monotonic()
-    browser = show(screenshots.make_long_doc(50_000))
+    browser = show(make_long_doc(50_000))
     loaded = time.monotonic() - begin
     measure = """
         const done = arguments[arguments.length - 1];
