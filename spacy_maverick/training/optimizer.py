@@ -1,3 +1,4 @@
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,6 +22,11 @@ Array = Any
 NOT_IN_PLACE = (
     "Adafactor cannot clip gradients on Apple's GPU. Set grad_clip = 0 in [training.optimizer], or "
     "train on the CPU with --gpu-id -1."
+)
+NOT_FINITE = (
+    "The gradient of the parameter {name!r} has NaN, infinity or numbers whose squares are that. It "
+    "was not used, and what else waited for the end of this step is dropped. Training diverges when "
+    "the learning rate is too high: try a lower one, from a checkpoint before this."
 )
 
 
@@ -131,6 +137,10 @@ class Adafactor(Optimizer):
         if key in self._waiting or key in self._moved:
             # The last step was never ended. Ending it late is better than mixing two steps.
             self._end_step()
+        if not math.isfinite(_sum_of_squares(gradient)):
+            # One component's gradient: those of the others belong to the same step.
+            self._waiting = {}
+            raise ValueError(NOT_FINITE.format(name=key[1]))
         if self.grad_clip:
             self._waiting[key] = (weights, gradient.copy(), lr_scale)
         else:
