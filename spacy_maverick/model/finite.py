@@ -87,7 +87,7 @@ def _forget_gradients(model: Model) -> None:
                 shim._model.zero_grad(set_to_none=False)
         for name in node.param_names:
             if node.has_grad(name):
-                node.get_grad(name)[...] = 0
+                node.get_grad(name).fill(0)
 
 
 def _names_of_gradients(shim: PyTorchShim) -> Iterator[str]:

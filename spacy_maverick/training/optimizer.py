@@ -24,9 +24,9 @@ NOT_IN_PLACE = (
     "train on the CPU with --gpu-id -1."
 )
 NOT_FINITE = (
-    "The gradient of the parameter {name!r} has NaN, infinity or numbers whose squares are that. It "
-    "was not used, and what else waited for the end of this step is dropped. Training diverges when "
-    "the learning rate is too high: try a lower one, from a checkpoint before this."
+    "The gradient of the parameter {name!r} has NaN, infinity or numbers too large to be squared. "
+    "It was not used, and what else waited for the end of this step is dropped. Training diverges "
+    "when the learning rate is too high: try a lower one, from a checkpoint before this."
 )
 
 
