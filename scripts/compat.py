@@ -21,7 +21,9 @@ ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "compatibility.md"
 BEGIN, END = "<!-- begin of the table -->", "<!-- end of the table -->"
 PYTHONS = ["3.10", "3.11", "3.12", "3.13"]
-TOLD = ["spacy", "thinc", "spacy-transformers", "transformers", "torch", "numpy"]
+WITH_ALL_BOUNDS = ["3.10", "3.11"]
+LARGE = ["spacy", "thinc", "spacy-transformers", "transformers"]
+TOLD = [*LARGE, "torch", "numpy"]
 HEADER = ["Python", "packages", *TOLD, "tests"]
 
 
@@ -41,13 +43,20 @@ def find_python(version: str) -> Path | None:
     return None
 
 
-def lower_bounds() -> list[str]:
-    """The oldest version of each package that setup.cfg allows, as pip's constraints."""
+def lower_bounds(version: str) -> list[str]:
+    """The oldest packages that setup.cfg allows, as pip's constraints. The oldest of the smaller
+    ones are not built for the Pythons that came after them.
+
+    version (str): Python's version.
+    RETURNS (List[str]): The constraints.
+    """
     config = configparser.ConfigParser(interpolation=None)
     config.read(ROOT / "setup.cfg")
     lines = config["options"]["install_requires"].split()
     bounds = [re.match(r"([\w-]+)>=([\d.]+)", line) for line in lines]
-    return [f"{match[1]}=={match[2]}" for match in bounds if match and match[1] != "torch"]
+    oldest = {match[1]: match[2] for match in bounds if match and match[1] != "torch"}
+    names = oldest if version in WITH_ALL_BOUNDS else LARGE
+    return [f"{name}=={oldest[name]}" for name in names]
 
 
 def pinned(name: str) -> str:
@@ -56,10 +65,13 @@ def pinned(name: str) -> str:
     return next(line for line in lines if line.startswith(f"{name}=="))
 
 
-def try_versions(python: Path, kind: str, folder: Path, tests: list[str]) -> list[str]:
+def try_versions(
+    python: Path, version: str, kind: str, folder: Path, tests: list[str]
+) -> list[str]:
     """Make a virtual environment and run the tests in it.
 
     python (Path): The interpreter.
+    version (str): Its version.
     kind (str): "oldest" or "newest".
     folder (Path): Where to make the environment.
     tests (List[str]): What to give to pytest.
@@ -69,7 +81,7 @@ def try_versions(python: Path, kind: str, folder: Path, tests: list[str]) -> lis
     constraints = folder / "constraints.txt"
     if not own.exists():
         subprocess.run([python, "-m", "venv", folder], check=True)
-    oldest = lower_bounds() if kind == "oldest" else []
+    oldest = lower_bounds(version) if kind == "oldest" else []
     constraints.write_text("\n".join([pinned("torch"), *oldest]) + "\n")
     install = [own, "-m", "pip", "install", "--quiet", "--constraint", constraints]
     for what in (["torch"], ["--editable", f"{ROOT}[test]"]):
@@ -109,7 +121,7 @@ def main() -> None:
             else:
                 folder = arguments.folder.resolve() / f"{version}-{kind}"
                 folder.mkdir(parents=True, exist_ok=True)
-                row = try_versions(python, kind, folder, arguments.tests)
+                row = try_versions(python, version, kind, folder, arguments.tests)
             rows.append([version, *row])
             print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
     write_table(rows)

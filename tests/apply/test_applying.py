@@ -242,7 +242,7 @@ def start_processes(source, dest, model, pause):
     )
     process.stdout.readline()
     children = subprocess.run(
-        ["ps", "-o", "pid=", "-o", "args=", "--ppid", str(process.pid)],
+        ["ps", "-ww", "-o", "pid=", "-o", "args=", "--ppid", str(process.pid)],
         capture_output=True,
         text=True,
     ).stdout.splitlines()
@@ -250,7 +250,7 @@ def start_processes(source, dest, model, pause):
 
 
 def test_a_killed_process_is_an_error_and_loses_nothing(model, tmp_path):
-    source = write_jsonl(tmp_path / "in.jsonl", [{"text": text} for text in make_texts(400)])
+    source = write_jsonl(tmp_path / "in.jsonl", [{"text": text} for text in make_texts(90)])
     dest = tmp_path / "out.jsonl"
     process, children = start_processes(source, dest, model, 0.5)
     os.kill(children[0], signal.SIGKILL)
@@ -258,7 +258,7 @@ def test_a_killed_process_is_an_error_and_loses_nothing(model, tmp_path):
     assert process.returncode == 1
     assert "ended from outside" in stderr and "--resume" in stderr
     assert "Traceback" not in stderr
-    assert run_json(source, dest, "-m", model, "--resume")["documents"] == 400
+    assert run_json(source, dest, "-m", model, "--resume")["documents"] == 90
 
 
 def test_processes_end_with_the_one_that_started_them(model, tmp_path):
