@@ -12,6 +12,8 @@ from thinc.api import MPSOps, Optimizer, get_array_module, get_current_ops, to_n
 #: Names of the torch parameters that are not the encoder's, as `modules.Maverick` gives them.
 HEADS = r"(extractor|clusterer)\."
 
+LEAST_EPS = 1e-30
+
 Key = tuple[int, str]
 FloatOrSchedule = Any
 #: An array of numpy or cupy.
@@ -38,7 +40,7 @@ def create_adafactor(
     grad_clip: float = 1.0,
     decay_rate: float = 0.8,
     clip_threshold: float = 1.0,
-    eps: float = 1e-30,
+    eps: float = LEAST_EPS,
     head_names: str = HEADS,
 ) -> "Adafactor":
     """Make an Adafactor optimizer with the paper's settings.
@@ -52,7 +54,7 @@ def create_adafactor(
     grad_clip (float): Longest gradient of all parameters together; 0 for any length.
     decay_rate (float): How fast the memory of squared gradients grows with the number of steps.
     clip_threshold (float): Largest root mean square of one parameter's step, in learning rates.
-    eps (float): Added to squared gradients.
+    eps (float): Added to squared gradients; at least 1e-30.
     head_names (str): Pattern that the names of the heads' torch parameters begin with.
     RETURNS (Optimizer): The optimizer.
     """
@@ -110,8 +112,13 @@ class Adafactor(Optimizer):
         eps: float,
         head_names: str,
     ) -> None:
+        # Older versions of confection write 1e-30 into configs as 0.0, which divides 0 by 0.
         super().__init__(
-            learn_rate, L2=weight_decay, grad_clip=grad_clip, eps=eps, use_averages=False
+            learn_rate,
+            L2=weight_decay,
+            grad_clip=grad_clip,
+            eps=max(eps, LEAST_EPS),
+            use_averages=False,
         )
         self._set_attr_or_schedule("head_learn_rate", head_learn_rate)
         self.decay_rate = decay_rate

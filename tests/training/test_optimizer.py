@@ -179,3 +179,14 @@ def test_a_gradient_that_is_no_number_is_told_and_moves_nothing(value, clip):
         optimizer((1, "extractor.a"), weights["extractor.a"], gradient)
     optimizer.step_schedules()
     assert all((weight == 1).all() for weight in weights.values())
+
+
+def test_gradients_of_zero_are_no_division_by_zero():
+    """Of words that a batch does not have, say, where a config has lost what is added to them."""
+    optimizer = create_adafactor(0.1, 0.1, weight_decay=0.0, grad_clip=0.0, eps=0.0)
+    weights = np.ones((3, 2), dtype="f")
+    gradient = np.zeros((3, 2), dtype="f")
+    gradient[1] = 1.0
+    optimizer((1, "encoder.a"), weights, gradient)
+    assert (weights[[0, 2]] == 1).all()
+    assert (weights[1] < 1).all()
