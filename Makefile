@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow lint docs clean
+.PHONY: demo test test-slow coverage mutants compat lint docs clean
 
 demo: $(VENV)/installed
 	$(BIN)/python scripts/demo.py
@@ -14,6 +14,21 @@ test: $(VENV)/installed
 
 test-slow: $(VENV)/installed
 	$(BIN)/python -m pytest -m slow
+
+# Branches too; fails below what pyproject.toml asks for.
+coverage: $(VENV)/installed
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --skip-covered --show-missing
+
+# What survives is explained in docs/reliability.md.
+mutants: $(VENV)/installed
+	$(BIN)/python scripts/mutants.py
+
+# The oldest and the newest packages on every Python at hand, into docs/compatibility.md.
+compat:
+	$(PYTHON) scripts/compat.py
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

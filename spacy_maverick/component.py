@@ -18,6 +18,7 @@ from .doc.pipelines import check_language, check_prefix
 from .doc.sentences import MAX_SENTENCE, sentence_ends
 from .errors import MaverickWarning
 from .model.decoding import Cluster, decode
+from .model.finite import check_losses
 from .model.heads import MaverickModel, is_initialized, missing_upstream
 from .model.losses import Losses, coref_loss
 from .model.modules.choices import AS_BROUGHT, Decoding
@@ -249,6 +250,7 @@ class MaverickCoref(FinetunedPipe):
             ]
             scores, backprop = self.model.begin_update((docs, candidates))
             parts, d_scores = coref_loss(golds, scores)
+            check_losses(self.name, vars(parts), self.model)
             backprop(d_scores)
             if sgd not in (None, False):
                 self.finish_update(sgd)

@@ -184,7 +184,7 @@ def test_documents_without_sentences_warn_once(nlp):
     docs = [nlp.make_doc("Ada met Tom . She left .") for _ in range(3)]
     with pytest.warns(MaverickWarning) as warned:
         list(nlp.pipe(docs))
-    assert len(warned) == 1
+    assert [w.category for w in warned].count(MaverickWarning) == 1
     assert not any(doc.has_annotation("SENT_START") for doc in docs)
 
 

@@ -8,10 +8,12 @@ import pytest
 import spacy
 from documents import ALL, COMPANY, LOVELACE, make_doc
 from spacy.tokens import DocBin
+from thinc.api import Adam
 from tiny_encoders import make_tiny_encoder
 from tiny_pipelines import CLUSTERERS, clusters_of, evaluate, make_nlp, train
 
 from spacy_maverick.doc.clusters import get_clusters
+from spacy_maverick.encoder.thinc_model import encoder_module
 from spacy_maverick.training.optimizer import create_adafactor
 
 NAME = "maverick_coref"
@@ -111,6 +113,20 @@ def untrained(encoder):
     model = "components.maverick_coref.model"
     settings = {"paths.encoder": str(encoder), f"{model}.dropout": 0.0}
     return make_nlp("transformer", "MES", **settings)
+
+
+def test_gradients_that_are_no_numbers_do_not_move_it(untrained):
+    nlp, _, examples = untrained
+    name, weight = next(iter(encoder_module(nlp.get_pipe("transformer").model).named_parameters()))
+    before = weights_of(nlp)
+    weight.register_hook(lambda gradient: gradient * float("nan"))
+    with pytest.raises(ValueError, match=f"NaN or infinity, in doc-transformer: {name}"):
+        nlp.update(examples, sgd=Adam(0.001))
+    after = weights_of(nlp)
+    # The tagger's own gradients are sound, and spaCy has used them by then.
+    for key in before:
+        if key[0] != "tagger":
+            np.testing.assert_equal(after[key], before[key])
 
 
 def gradients(nlp, examples):

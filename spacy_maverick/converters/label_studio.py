@@ -11,7 +11,7 @@ from ..doc.clusters import Mention, cluster_keys, find_prefix, scored_mentions
 from ..doc.extensions import register_extensions
 from ..registry import converters
 from .documents import get_meta, get_name
-from .links import MISPLACED, WIDENED, cluster_links, finish, read_records, tokenizer
+from .links import MISPLACED, WIDENED, check_words, cluster_links, finish, read_records, tokenizer
 
 #: The label of spans, and of relations where they are labelled.
 MENTION = "Mention"
@@ -49,7 +49,7 @@ def convert_label_studio(path: str | Path) -> Iterator[Doc]:
                 continue
             doc = _make_doc(nlp, data)
             clusters = _clusters(doc, result, problems)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise ValueError(
                 f"{where}: expected 'annotations' with spans and relations as Label Studio exports "
                 f"them, but {error!r}."
@@ -73,7 +73,7 @@ def _make_doc(nlp: Any, data: dict[str, Any]) -> Doc:
     words = data[WORDS]
     doc = Doc(
         nlp.vocab,
-        words=words["words"],
+        words=check_words(words["words"]),
         spaces=words["spaces"],
         sent_starts=words.get("sent_starts"),
     )

@@ -94,3 +94,15 @@ def finish(
     if meta is not None:
         doc.user_data[META_KEY] = json.dumps(meta, ensure_ascii=False)
     return doc
+
+
+def check_words(words: list[Any]) -> list[str]:
+    """Raise an error if a word is no string. `Doc` takes a number for the key of some other word.
+
+    words (List[Any]): The words.
+    RETURNS (List[str]): The words.
+    """
+    for word in words:
+        if not isinstance(word, str):
+            raise TypeError(f"the word {word!r} is no string")
+    return words

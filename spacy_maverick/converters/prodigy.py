@@ -11,7 +11,7 @@ from ..doc.clusters import Mention, cluster_keys, find_prefix, scored_mentions
 from ..doc.extensions import register_extensions
 from ..registry import converters
 from .documents import get_meta, get_name
-from .links import MISPLACED, WIDENED, cluster_links, finish, read_records, tokenizer
+from .links import MISPLACED, WIDENED, check_words, cluster_links, finish, read_records, tokenizer
 
 #: The label of a link between two mentions of one entity.
 COREF = "COREF"
@@ -57,7 +57,7 @@ def convert_prodigy(path: str | Path) -> Iterator[Doc]:
                 for span in record.get("spans") or ()
                 if str(span.get("label", "")).upper() == MENTION
             ]
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise ValueError(
                 f"{where}: expected 'tokens', 'spans' and 'relations' as Prodigy writes them, but "
                 f"{error!r}."
@@ -77,7 +77,7 @@ def _make_doc(vocab: Any, tokens: list[dict[str, Any]]) -> Doc:
     starts = [token.get("sent_start") for token in tokens]
     doc = Doc(
         vocab,
-        words=[token["text"] for token in tokens],
+        words=check_words([token["text"] for token in tokens]),
         spaces=[bool(token.get("ws", True)) for token in tokens],
         sent_starts=[bool(start) for start in starts] if any(starts) else None,
     )

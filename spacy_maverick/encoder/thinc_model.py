@@ -24,6 +24,7 @@ from thinc.types import Floats3d, Ints1d, Ragged
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 from transformers.utils import ModelOutput
 
+from ..model.finite import check_gradients
 from ..model.resting import RestingShim
 from .pieces import DocPieces
 from .torch_module import EncoderModule, EncoderSettings
@@ -207,6 +208,7 @@ def forward(
             # With `grad_factor = 0`. Gradients of zeros would still let the weights decay.
             return docs
         backprop_states(ArgsKwargs(args=(states,), kwargs={"grad_tensors": [d_states]}))
+        check_gradients(model)
         return docs
 
     return output, backprop

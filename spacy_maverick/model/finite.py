@@ -1,9 +1,10 @@
-"""Numbers that are none: found before they become clusters, and told by name."""
+"""Numbers that are none: found before they become clusters or move weights, and told by name."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 
 import torch
-from thinc.api import Model, get_array_module
+from thinc.api import Model, PyTorchShim, get_array_module
 from thinc.types import Floats2d
 from torch import nn
 
@@ -11,6 +12,16 @@ NOT_FINITE = (
     "The model cannot resolve these documents: {what} NaN or infinity. Weights become so when "
     "training diverges (try a lower learning rate, or a checkpoint from before) or when a file is "
     "damaged. {which}"
+)
+LOSS_NOT_FINITE = (
+    "Component {name!r} cannot learn from this batch: its losses are {losses}, where numbers were "
+    "expected. No weight has moved. Training diverges when the learning rate is too high: try a "
+    "lower one, from a checkpoint before this. {which}"
+)
+GRADIENTS_NOT_FINITE = (
+    "The gradients of this batch are NaN or infinity, in {names}. No weight has moved with them. "
+    "Training diverges when the learning rate is too high: try a lower one, from a checkpoint "
+    "before this."
 )
 NO_WEIGHTS = "The weights are all finite, so look at what comes before: the encoder's input."
 
@@ -30,9 +41,72 @@ def check_finite(states: list[Floats2d], heads: nn.Module, tok2vec: Model) -> No
         what = "the weights of the heads have"
     else:
         return
+    raise ValueError(NOT_FINITE.format(what=what, which=_which(heads, tok2vec)))
+
+
+def check_losses(name: str, losses: dict[str, float], model: Model) -> None:
+    """Raise an error if a loss is not finite, before there is a gradient of it.
+
+    name (str): The component's name.
+    losses (Dict[str, float]): The losses of a batch, by name.
+    model (Model): The component's model, to look for the cause in.
+    """
+    if not all(map(math.isfinite, losses.values())):
+        told = ", ".join(f"{part} {loss}" for part, loss in losses.items())
+        heads = model.get_ref("heads").shims[0]._model
+        which = _which(heads, model.get_ref("tok2vec"))
+        raise ValueError(LOSS_NOT_FINITE.format(name=name, losses=told, which=which))
+
+
+def check_gradients(model: Model, d_inputs: Sequence[Floats2d] = ()) -> None:
+    """Raise an error if a gradient in a model is not finite, and forget all of its gradients, so
+    that training can go on with another batch.
+
+    model (Model): The model, after a way back through it.
+    d_inputs (Sequence[Floats2d]): The gradients of what went into it, that are to go further.
+    """
+    names = []
+    for node in model.walk():
+        for shim in node.shims:
+            if isinstance(shim, PyTorchShim):
+                names += [f"{node.name}: {name}" for name in _names_of_gradients(shim)]
+        for name in node.param_names:
+            if node.has_grad(name) and not bool(node.ops.xp.isfinite(node.get_grad(name)).all()):
+                names.append(f"{node.name}: {name}")
+    if not all(bool(get_array_module(array).isfinite(array).all()) for array in d_inputs):
+        names.append(f"{model.name}: its input")
+    if names:
+        _forget_gradients(model)
+        raise ValueError(GRADIENTS_NOT_FINITE.format(names=", ".join(names[:5])))
+
+
+def _forget_gradients(model: Model) -> None:
+    for node in model.walk():
+        for shim in node.shims:
+            if isinstance(shim, PyTorchShim):
+                shim._model.zero_grad(set_to_none=False)
+        for name in node.param_names:
+            if node.has_grad(name):
+                node.get_grad(name).fill(0)
+
+
+def _names_of_gradients(shim: PyTorchShim) -> Iterator[str]:
+    # In half precision a scale is sought at which nothing overflows: until it is found, Thinc
+    # leaves the weights where they are.
+    if shim._grad_scaler.found_inf:
+        return
+    named = [(n, w.grad) for n, w in shim._model.named_parameters() if w.grad is not None]
+    if not named:
+        return
+    # Of most models none is looked at by itself.
+    lengths = torch.stack([norm.float() for norm in torch._foreach_norm([g for _, g in named])])
+    if not bool(torch.isfinite(lengths).all()):
+        yield from (name for name, gradient in named if not bool(torch.isfinite(gradient).all()))
+
+
+def _which(heads: nn.Module, tok2vec: Model) -> str:
     names = [*_names(heads, "heads"), *_names_below(tok2vec)]
-    which = f"Look at {', '.join(names[:5])}." if names else NO_WEIGHTS
-    raise ValueError(NOT_FINITE.format(what=what, which=which))
+    return f"Look at {', '.join(names[:5])}." if names else NO_WEIGHTS
 
 
 def _names(module: nn.Module, owner: str) -> Iterator[str]:

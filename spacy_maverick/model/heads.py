@@ -21,7 +21,7 @@ from ..compact_weights import compact_bytes, expand_bytes
 from ..doc.categories import PronounSource, pronoun_table, word_features
 from ..doc.sentences import sentence_ends
 from ..doc.surface import surface_of
-from .finite import check_finite
+from .finite import check_finite, check_gradients
 from .modules.maverick import Candidates, Links, Maverick, Scores, Words
 from .resting import RestingShim
 
@@ -177,7 +177,12 @@ def _forward(
     outputs, backprop_heads = model.get_ref("heads")((states, documents), is_train)
 
     def backprop(d_outputs: list[Scores]) -> Any:
-        return backprop_states(backprop_heads(d_outputs))
+        # Each part is checked before the next: a listener hands on to what others share.
+        d_states = backprop_heads(d_outputs)
+        check_gradients(model.get_ref("heads"), d_states)
+        d_inputs = backprop_states(d_states)
+        check_gradients(model.get_ref("tok2vec"))
+        return d_inputs
 
     return outputs, backprop
 

@@ -1,3 +1,4 @@
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from thinc.api import MPSOps, Optimizer, get_array_module, get_current_ops, to_n
 #: Names of the torch parameters that are not the encoder's, as `modules.Maverick` gives them.
 HEADS = r"(extractor|clusterer)\."
 
+LEAST_EPS = 1e-30
+
 Key = tuple[int, str]
 FloatOrSchedule = Any
 #: An array of numpy or cupy.
@@ -22,6 +25,11 @@ NOT_IN_PLACE = (
     "Adafactor cannot clip gradients on Apple's GPU. Set grad_clip = 0 in [training.optimizer], or "
     "train on the CPU with --gpu-id -1."
 )
+NOT_FINITE = (
+    "The gradient of the parameter {name!r} has NaN, infinity or numbers too large to be squared. "
+    "It was not used, and what else waited for the end of this step is dropped. Training diverges "
+    "when the learning rate is too high: try a lower one, from a checkpoint before this."
+)
 
 
 @registry.optimizers("spacy-maverick.Adafactor.v1")
@@ -32,7 +40,7 @@ def create_adafactor(
     grad_clip: float = 1.0,
     decay_rate: float = 0.8,
     clip_threshold: float = 1.0,
-    eps: float = 1e-30,
+    eps: float = LEAST_EPS,
     head_names: str = HEADS,
 ) -> "Adafactor":
     """Make an Adafactor optimizer with the paper's settings.
@@ -46,7 +54,7 @@ def create_adafactor(
     grad_clip (float): Longest gradient of all parameters together; 0 for any length.
     decay_rate (float): How fast the memory of squared gradients grows with the number of steps.
     clip_threshold (float): Largest root mean square of one parameter's step, in learning rates.
-    eps (float): Added to squared gradients.
+    eps (float): Added to squared gradients; at least 1e-30.
     head_names (str): Pattern that the names of the heads' torch parameters begin with.
     RETURNS (Optimizer): The optimizer.
     """
@@ -104,8 +112,13 @@ class Adafactor(Optimizer):
         eps: float,
         head_names: str,
     ) -> None:
+        # Older versions of confection write 1e-30 into configs as 0.0, which divides 0 by 0.
         super().__init__(
-            learn_rate, L2=weight_decay, grad_clip=grad_clip, eps=eps, use_averages=False
+            learn_rate,
+            L2=weight_decay,
+            grad_clip=grad_clip,
+            eps=max(eps, LEAST_EPS),
+            use_averages=False,
         )
         self._set_attr_or_schedule("head_learn_rate", head_learn_rate)
         self.decay_rate = decay_rate
@@ -131,6 +144,10 @@ class Adafactor(Optimizer):
         if key in self._waiting or key in self._moved:
             # The last step was never ended. Ending it late is better than mixing two steps.
             self._end_step()
+        if not math.isfinite(_sum_of_squares(gradient)):
+            # One component's gradient: those of the others belong to the same step.
+            self._waiting = {}
+            raise ValueError(NOT_FINITE.format(name=key[1]))
         if self.grad_clip:
             self._waiting[key] = (weights, gradient.copy(), lr_scale)
         else:

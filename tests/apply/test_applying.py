@@ -230,27 +230,42 @@ def test_killed_and_resumed(model, tmp_path, small_chunks, name):
     assert run_json(source, killed, *options, "--resume")["documents"] == 30
 
 
-def test_processes_end_with_the_one_that_started_them(model, tmp_path):
-    source = write_jsonl(tmp_path / "in.jsonl", [{"text": text} for text in make_texts(400)])
-    code = KILLED.replace("0.05", "60")
-    arguments = ["apply", str(source), str(tmp_path / "out.jsonl"), "-m", model, "--n-process", "2"]
+def start_processes(source, dest, model, pause):
+    """A run in two processes that writes slowly, and their numbers."""
+    code = KILLED.replace("0.05", str(pause)).strip().replace("\n", "\n ")
+    arguments = ["apply", str(source), str(dest), "-m", model, "--n-process", "2"]
     process = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            "if __name__ == '__main__':\n " + code.strip().replace("\n", "\n "),
-            *arguments,
-        ],
+        [sys.executable, "-c", f"if __name__ == '__main__':\n {code}", *arguments],
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
     )
     process.stdout.readline()
     children = subprocess.run(
-        ["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True
-    ).stdout.split()
+        ["ps", "-ww", "-o", "pid=", "-o", "args=", "--ppid", str(process.pid)],
+        capture_output=True,
+        text=True,
+    ).stdout.splitlines()
+    return process, [int(line.split()[0]) for line in children if "spawn_main" in line]
+
+
+def test_a_killed_process_is_an_error_and_loses_nothing(model, tmp_path):
+    source = write_jsonl(tmp_path / "in.jsonl", [{"text": text} for text in make_texts(90)])
+    dest = tmp_path / "out.jsonl"
+    process, children = start_processes(source, dest, model, 0.5)
+    os.kill(children[0], signal.SIGKILL)
+    _, stderr = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "ended from outside" in stderr and "--resume" in stderr
+    assert "Traceback" not in stderr
+    assert run_json(source, dest, "-m", model, "--resume")["documents"] == 90
+
+
+def test_processes_end_with_the_one_that_started_them(model, tmp_path):
+    source = write_jsonl(tmp_path / "in.jsonl", [{"text": text} for text in make_texts(400)])
+    process, children = start_processes(source, tmp_path / "out.jsonl", model, 60)
     process.kill()
-    process.wait()
-    process.stdout.close()
+    process.communicate()
     for _ in range(100):
         if not any(os.path.exists(f"/proc/{pid}") for pid in children):
             break

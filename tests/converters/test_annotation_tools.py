@@ -136,3 +136,16 @@ def test_links_by_way_of_others():
 def test_broken_tasks_are_named(tmp_path, name, record):
     with pytest.raises(ValueError, match=r"tasks\.jsonl, line 1: expected"):
         read(tmp_path, name, record)
+
+
+@pytest.mark.parametrize("word", [10**30, -1, 5, None])
+@pytest.mark.parametrize("name", WRITERS)
+def test_words_that_are_no_strings_are_told(tmp_path, name, word):
+    """spaCy itself takes a number for the key of a word."""
+    task = WRITERS[name](make_doc(LOVELACE))
+    if name == "prodigy":
+        task["tokens"][2]["text"] = word
+    else:
+        task["data"]["tokens"]["words"][2] = word
+    with pytest.raises(ValueError, match=f"the word {word} is no string"):
+        read(tmp_path, name, task)

@@ -1,3 +1,5 @@
+from dataclasses import FrozenInstanceError
+
 import numpy as np
 import pytest
 import spacy
@@ -6,12 +8,14 @@ from spacy.tokens import Doc
 from spacy_maverick import registry
 from spacy_maverick.doc.categories import (
     AGREE,
+    CATEGORIES,
     CONTAINS,
     DIFFER,
     ENT_PRON,
     MATCH,
     OTHER,
     PronounTable,
+    english_pronouns,
     pair_categories,
     word_features,
 )
@@ -40,6 +44,8 @@ def categories(doc, mentions, **kwargs):
         ("the red car", "a RED car", MATCH),
         ("Barack Obama", "Obama", CONTAINS),
         ("all of the", "Obama", CONTAINS),  # nothing but stop words is contained in anything
+        ("Obama", "all of the", CONTAINS),
+        ("we", "us", AGREE),
         ("the red car", "the blue car", OTHER),
         ("his car", "his", ENT_PRON),
     ],
@@ -120,3 +126,102 @@ def test_blocks_are_parts_of_the_whole():
     whole = pairs.block(0, 40)
     assert (pairs.block(15, 31) == whole[15:31, :31]).all()
     assert len(np.unique(whole)) == 6
+
+
+def test_names_of_categories():
+    named = [CATEGORIES[i] for i in (AGREE, DIFFER, ENT_PRON, MATCH, CONTAINS, OTHER)]
+    assert named == [
+        "pron-pron-agree",
+        "pron-pron-differ",
+        "ent-pron",
+        "match",
+        "contains",
+        "other",
+    ]
+    assert len(CATEGORIES) == 6
+
+
+def test_the_english_table():
+    """The pronouns and stop words are those that the released models were trained with."""
+    table = english_pronouns()
+    by_group = {}
+    for word, group in table.groups.items():
+        by_group[group] = f"{by_group.get(group, '')} {word}".strip()
+    assert by_group == {
+        "1-Sing": "i me my mine myself",
+        "2": "you your yours yourself yourselves",
+        "3-Sing-Masc": "he him his himself",
+        "3-Sing-Fem": "she her hers herself",
+        "3-Sing-Neut": "it its itself",
+        "1-Plur": "we us our ours ourselves",
+        "3-Plur": "they them their themselves",
+        "Dem": "that this",
+    }
+    words = "'s a all an and at for from in into more of on or some the these those"
+    assert table.stop_words == set(words.split())
+    assert table.possessives == set(
+        ["my", "mine", "your", "yours", "his", "hers", "its", "our", "ours", "their", "theirs"]
+    )
+    assert table.possible_possessives == {"her"}
+    assert table.relatives == {"who", "whom", "whose", "which"}
+    assert table.possessive_ending == "'s"
+    assert table.indefinites == {"a", "an", "another", "any", "some"}
+
+
+def test_a_table_without_more_than_pronouns():
+    table = PronounTable(groups={})
+    assert table.possessive_ending == ""
+    assert not any(value for value in vars(table).values())
+    with pytest.raises(FrozenInstanceError):
+        table.groups = {}
+
+
+@pytest.mark.parametrize(
+    ("tagged", "morph", "plain"),
+    [
+        ("I", "Number=Sing|Person=1|PronType=Prs", "me"),
+        ("you", "Number=Plur|Person=2|PronType=Prs", "your"),
+        ("he", "Gender=Masc|Number=Sing|Person=3|PronType=Prs", "him"),
+        ("she", "Gender=Fem|Number=Sing|Person=3", "her"),  # some taggers say no kind
+        ("it", "Gender=Neut|Number=Sing|Person=3|PronType=Prs", "its"),
+        ("we", "Number=Plur|Person=1|PronType=Prs", "us"),
+        ("they", "Number=Plur|Person=3|PronType=Prs", "them"),
+    ],
+)
+def test_the_table_agrees_with_taggers(tagged, morph, plain):
+    words = [tagged, "saw", plain]
+    doc = Doc(NLP.vocab, words=words, pos=["PRON", "VERB", "PRON"], morphs=[morph, "", ""])
+    assert categories(doc, [(0, 0), (2, 2)])[1, 0] == AGREE
+    assert word_features(doc).pronouns.tolist() == [0, -1, 0]
+
+
+def literal_category(first, second, table):
+    """The category of two phrases, as it is defined."""
+    one, other = ({word.lower() for word in words} for words in (first, second))
+    groups = [table.groups.get(min(words)) if len(words) == 1 else None for words in (one, other)]
+    if all(groups):
+        return AGREE if groups[0] == groups[1] else DIFFER
+    if any(groups):
+        return ENT_PRON
+    one, other = one - table.stop_words, other - table.stop_words
+    if one == other:
+        return MATCH
+    return CONTAINS if one <= other or other <= one else OTHER
+
+
+def test_many_mentions_of_few_words_are_told_apart():
+    rng = np.random.default_rng(2)
+    words = rng.choice(["he", "The", "the", "car", "Ann", "red", "of", "it", "IT"], 50).tolist()
+    doc = Doc(NLP.vocab, words=words)
+    mentions = [(start, start + length) for start in range(45) for length in range(4)]
+    phrases = [words[first : last + 1] for first, last in mentions]
+    found = categories(doc, mentions)
+    table = english_pronouns()
+    assert found.tolist() == [[literal_category(a, b, table) for b in phrases] for a in phrases]
+    assert found.dtype == np.int8
+
+
+def test_nothing_has_no_categories():
+    empty = Doc(NLP.vocab)
+    pairs = pair_categories(word_features(empty), np.zeros((0, 2), dtype=int))
+    assert pairs.block(0, 0).shape == (0, 0)

@@ -8,7 +8,9 @@ from spacy_maverick.doc.clusters import (
     align_clusters,
     character_borders,
     cluster_keys,
+    find_prefix,
     get_clusters,
+    scored_mentions,
     set_clusters,
 )
 
@@ -55,7 +57,7 @@ def test_spans_and_pairs_are_written_alike():
         ([[(-1, 1)]], r"within the Doc.*mention 1 of cluster 1 is \(-1, 1\)"),
         ([[(2, 1)]], r"within the Doc.*is \(2, 1\)"),
         ([[(0, 1), (2, 2)]], r"at least one word.*\(2, 3\) is the word 2 alone"),
-        ([[(0, 1), (2, 3), (0, 1)]], r"once.*mention 3 of cluster 1 is \(0, 1\) again"),
+        ([[(0, 1), (2, 3), (0, 1)]], r"once.*but mention 3 of cluster 1 is \(0, 1\) again"),
         ([[(0, 1)], []], "cluster 2 is empty"),
         ([(0, 1), (2, 3)], r"list of lists.*mention 1 of cluster 1: 0"),
         ([0, 1], r"list of lists.*cluster 1: 0"),
@@ -87,6 +89,42 @@ def test_a_span_that_a_group_has_twice_is_read_once():
     set_clusters(doc, get_clusters(doc))
 
 
+def test_groups_without_mentions_are_passed_over():
+    doc = NLP("a b c d")
+    doc.spans["coref_clusters_1"] = []
+    doc.spans["coref_clusters_2"] = [doc[1:1]]
+    doc.spans["coref_clusters_3"] = [doc[0:1]]
+    assert get_clusters(doc) == [[(0, 1)]]
+
+
+def test_the_prefix_is_found_that_was_written_last():
+    doc = NLP("a b c d")
+    doc.spans["sc"] = [doc[0:1]]
+    assert find_prefix(doc) == "coref_clusters"
+    set_clusters(doc, [[(0, 1)]], "given")
+    set_clusters(doc, [[(1, 2)]], "own")
+    doc.spans["others"] = [doc[0:1]]
+    assert find_prefix(doc) == "own"
+    assert doc.spans["own_1"].attrs == {"coref_prefix": "own"}
+    # The default one comes before all others.
+    doc.spans["coref_clusters_1"] = [doc[0:1]]
+    assert find_prefix(doc) == "coref_clusters"
+
+
+def test_mentions_come_with_their_scores():
+    doc = NLP("a b c d")
+    set_clusters(doc, [[(0, 1), (2, 4)]], scores=[[0.5, 0.25]])
+    key = "coref_clusters_1"
+    pairs = [(span.text, score) for span, score in scored_mentions(doc, key)]
+    assert pairs == [("a", 0.5), ("c d", 0.25)]
+    doc.spans[key] = [doc[0:1], doc[1:1], doc[3:4]]
+    pairs = [(span.text, score) for span, score in scored_mentions(doc, key)]
+    assert pairs == [("a", None), ("d", None)]
+    doc.spans[key].attrs["scores"] = [0.5]
+    with pytest.raises(ValueError, match=r"zip\(\)"):
+        scored_mentions(doc, key)
+
+
 def test_gold_clusters_may_be_numbered_from_0():
     doc = NLP("a b c d")
     doc.spans["coref_clusters_0"] = [doc[0:1], doc[1:2]]
@@ -99,6 +137,19 @@ def test_borders_do_not_depend_on_white_space_or_tokens():
     other = Doc(NLP.vocab, words=["I", "can't", "go", "."])
     assert character_borders(one).tolist() == [[0, 1], [1, 3], [3, 6], [6, 6], [6, 8], [8, 9]]
     assert character_borders(other).tolist() == [[0, 1], [1, 6], [6, 8], [8, 9]]
+
+
+def test_white_space_within_a_token_does_not_count():
+    doc = Doc(NLP.vocab, words=["New York", "grows"])
+    assert character_borders(doc).tolist() == [[0, 7], [7, 12]]
+
+
+def test_nothing_is_counted_in_whole_numbers_too():
+    empty = Doc(NLP.vocab)
+    assert character_borders(empty).dtype.kind == "i"
+    gold = align_clusters(empty, empty, np.zeros(0, dtype=int))
+    assert gold.mentions.shape == (0, 2)
+    assert [array.dtype.kind for array in (gold.mentions, gold.partition, gold.starts)] == ["i"] * 3
 
 
 def test_same_tokens_align_exactly():
@@ -152,6 +203,15 @@ def test_a_mention_in_two_clusters_counts_for_the_first():
     assert gold.partition.tolist() == [0, 0, 1]
 
 
+def test_mentions_of_white_space_are_left_out():
+    reference = NLP("a \n b")
+    set_clusters(reference, [[(1, 2), (0, 1), (2, 3)]])
+    predicted = Doc(NLP.vocab, words=["a", "b"], sent_starts=[True, False])
+    gold = align_clusters(predicted, reference, ends_of(predicted))
+    assert gold.mentions.tolist() == [[0, 0], [1, 1]]
+    assert not gold.unknown_spans
+
+
 def test_white_space_is_not_learned_from():
     predicted = NLP("a \n b")
     predicted[0].is_sent_start = True
@@ -180,3 +240,13 @@ def test_questions_say_what_of_the_gold_is_known():
     assert gold.partition.tolist() == [0, 1, 0, 2, 3, 4]
     assert gold.questions.tolist() == [0, 0, 0, 1, 1, 1]
     assert set(np.delete(gold.starts, [ann, eve, she, bob, tom, he])) == {-1}
+
+
+def test_what_is_asked_of_has_to_align_and_counts_for_its_first_cluster():
+    reference = Doc(NLP.vocab, words=["Anna", "'s", "aunt", "saw", "her", "and", "him"])
+    set_clusters(reference, [[(2, 3), (4, 5)], [(6, 7), (4, 5)]])
+    reference.user_data["coref_questions"] = [[(0, 1), (2, 3), (4, 5), (6, 7)]]
+    predicted = Doc(NLP.vocab, words=["Anna's", "aunt", "saw", "her", "and", "him"])
+    gold = align_clusters(predicted, reference, np.full(6, 6))
+    assert gold.mentions[:, 0].tolist() == [1, 3, 5]
+    assert gold.partition.tolist() == [0, 0, 1]

@@ -37,7 +37,7 @@ def test_entities_that_nothing_sets_are_told_once(nlp, by_key):
     with pytest.warns(MaverickWarning, match=r"'maverick_coref'.*nothing has set") as warned:
         for _ in range(2):
             assert not get_clusters(component(make_doc(LOVELACE, nlp.vocab, gold=False)))
-    assert len(warned) == 1
+    assert [w.category for w in warned].count(MaverickWarning) == 1
 
 
 def test_no_entities_found_is_no_complaint(nlp, by_key):
@@ -90,7 +90,7 @@ def test_an_attribute_of_another_package_is_told_once(settings, what):
         with pytest.warns(MaverickWarning, match=rf"Doc\._\.coref_clusters.*{what}") as warned:
             register_extensions()
             spacy.blank("en").add_pipe(NAME)
-        assert len(warned) == 1
+        assert [w.category for w in warned].count(MaverickWarning) == 1
     finally:
         Doc.set_extension("coref_clusters", getter=ours[2], force=True)
     register_extensions()
@@ -105,7 +105,7 @@ def test_a_pipeline_of_another_language_is_told_once():
     nlp.add_pipe(NAME)
     with pytest.warns(MaverickWarning, match="language 'de'.* trained on 'en'") as warned:
         list(nlp.pipe(["Anna lachte.", "Sie ging."], batch_size=1))
-    assert len(warned) == 1
+    assert [w.category for w in warned].count(MaverickWarning) == 1
     # Whoever trains and saves it knows what it is.
     errors._told.clear()
     model = nlp.get_pipe(NAME).model

@@ -62,3 +62,24 @@ def test_a_link_between_given_clusters_leaves_the_mention_in_both():
 def test_given_clusters_stand_where_nothing_is_found():
     (cluster,) = decode(make_links([]), singletons=False, given=[[(0, 2), (4, 5)], []])
     assert cluster.mentions == [(0, 2), (4, 5)]
+
+
+def test_a_link_to_a_mention_that_has_its_own_does_not_change_its_score():
+    logits = [-np.inf, 1.0, 3.0]
+    (cluster,) = decode(make_links([-1, 0, 1], logits), singletons=False)
+    assert cluster.scores == pytest.approx(1 / (1 + np.exp(-np.array([1.0, 1.0, 3.0]))))
+
+
+def test_scores_are_finer_than_the_model_computes():
+    links = make_links([-1, 0])
+    links.logits = np.array([-20.0, 20.0], dtype=np.float32)
+    (cluster,) = decode(links, singletons=False)
+    assert 0.999 < cluster.scores[1] < 1.0
+
+
+@pytest.mark.parametrize("field", ["antecedents", "logits"])
+def test_every_mention_has_a_link_and_a_score(field):
+    links = make_links([-1, 0, 0])
+    setattr(links, field, getattr(links, field)[:-1])
+    with pytest.raises(ValueError, match=r"zip\(\)"):
+        decode(links, singletons=False)

@@ -1,6 +1,7 @@
 import json
 import os
 import random
+from dataclasses import FrozenInstanceError
 from itertools import combinations, permutations
 from pathlib import Path
 
@@ -67,6 +68,19 @@ def test_documents_are_summed_not_averaged():
     scores = score((KEY, RESPONSE), (["abcd"], ["ab"]))
     assert get_prf(scores, "muc") == pytest.approx([3 / 6, 3 / 8, get_f1(3 / 6, 3 / 8)])
     assert get_prf(scores, "mentions")[:2] == pytest.approx([8 / 10, 8 / 11])
+
+
+def test_counts_are_there_to_be_added():
+    scores = CorefScores()
+    scores.add(KEY, RESPONSE)
+    scores.add(["abcd"], ["ab"])
+    assert scores.totals["muc"].tolist() == [3, 8, 3, 6]
+    assert scores.totals["mentions"].tolist() == [8, 11, 8, 10]
+
+
+def test_an_overlap_cannot_be_changed():
+    with pytest.raises(FrozenInstanceError):
+        get_overlap(KEY, RESPONSE).shared = np.zeros(0)
 
 
 def test_same_mention_of_two_documents_is_two_mentions():

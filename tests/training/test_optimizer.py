@@ -164,3 +164,29 @@ def test_clipping_where_weights_are_copies_is_told(monkeypatch):
     with pytest.raises(ValueError, match="grad_clip = 0"):
         create_adafactor()
     create_adafactor(grad_clip=0.0)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e30])
+@pytest.mark.parametrize("clip", [0.0, 1.0])
+def test_a_gradient_that_is_no_number_is_told_and_moves_nothing(value, clip):
+    optimizer = create_adafactor(grad_clip=clip)
+    weights = {name: np.ones(shape, dtype="f") for name, shape in SHAPES.items()}
+    if clip:
+        optimizer((1, "encoder.c"), weights["encoder.c"], np.ones(SHAPES["encoder.c"], dtype="f"))
+    gradient = np.ones(SHAPES["extractor.a"], dtype="f")
+    gradient[0, 0] = value
+    with pytest.raises(ValueError, match=r"gradient of the parameter 'extractor\.a'"):
+        optimizer((1, "extractor.a"), weights["extractor.a"], gradient)
+    optimizer.step_schedules()
+    assert all((weight == 1).all() for weight in weights.values())
+
+
+def test_gradients_of_zero_are_no_division_by_zero():
+    """Of words that a batch does not have, say, where a config has lost what is added to them."""
+    optimizer = create_adafactor(0.1, 0.1, weight_decay=0.0, grad_clip=0.0, eps=0.0)
+    weights = np.ones((3, 2), dtype="f")
+    gradient = np.zeros((3, 2), dtype="f")
+    gradient[1] = 1.0
+    optimizer((1, "encoder.a"), weights, gradient)
+    assert (weights[[0, 2]] == 1).all()
+    assert (weights[1] < 1).all()
