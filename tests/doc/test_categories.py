@@ -5,6 +5,7 @@ from spacy.tokens import Doc
 
 from spacy_maverick import registry
 from spacy_maverick.doc.categories import (
+    _TABLES,
     AGREE,
     CONTAINS,
     DIFFER,
@@ -13,6 +14,7 @@ from spacy_maverick.doc.categories import (
     OTHER,
     PronounTable,
     pair_categories,
+    pronoun_table,
     word_features,
 )
 
@@ -108,6 +110,7 @@ def test_others_may_add_a_language():
         import catalogue
 
         catalogue._remove(("spacy_maverick", "pronouns", "fr"))
+        _TABLES.pop("fr")
 
 
 def test_blocks_are_parts_of_the_whole():
@@ -120,3 +123,9 @@ def test_blocks_are_parts_of_the_whole():
     whole = pairs.block(0, 40)
     assert (pairs.block(15, 31) == whole[15:31, :31]).all()
     assert len(np.unique(whole)) == 6
+
+
+def test_the_table_of_a_language_is_looked_up_once(monkeypatch):
+    pronoun_table("en")
+    monkeypatch.setattr(registry.pronouns, "get", lambda lang: pytest.fail("looked up again"))
+    assert pronoun_table("en").groups["she"] == "3-Sing-Fem"
