@@ -120,11 +120,18 @@ def word_features(
     return WordFeatures(words.reshape(-1), np.isin(lower, stop_ids), pronouns)
 
 
+#: Tables that were asked for before: looking through the entry points of all packages takes longer
+#: than a tweet has time for.
+_TABLES: dict[str, PronounTable] = {}
+
+
 def pronoun_table(lang: str) -> PronounTable:
     """The pronouns of a language, or an empty table if nobody has registered any."""
-    if lang in registry.pronouns:
-        return registry.pronouns.get(lang)()
-    return PronounTable(groups={})
+    if lang not in _TABLES:
+        if lang not in registry.pronouns:
+            return PronounTable(groups={})
+        _TABLES[lang] = registry.pronouns.get(lang)()
+    return _TABLES[lang]
 
 
 def _group_by_morphology(token: Token) -> str | None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from weakref import WeakKeyDictionary
 
 import torch
 from thinc.api import Model, PyTorchShim, get_array_module
@@ -23,21 +24,23 @@ GRADIENTS_NOT_FINITE = (
     "Training diverges when the learning rate is too high: try a lower one, from a checkpoint "
     "before this."
 )
+#: Of heads whose weights were found finite: where each of these stood, and how often it had been
+#: written to. Reading them all again for a sentence of text would cost a twentieth of its time.
+FOUND_FINITE: WeakKeyDictionary[nn.Module, list[tuple[int, int]]] = WeakKeyDictionary()
 NO_WEIGHTS = "The weights are all finite, so look at what comes before: the encoder's input."
 
 
 def check_finite(states: list[Floats2d], heads: nn.Module, tok2vec: Model) -> None:
-    """Raise an error if the states of words or the weights of the heads are not finite. One sum for
-    each tensor: a number that is none makes the sum none too.
+    """Raise an error if the states of words or the weights of the heads are not finite. Weights are
+    looked at again when they have changed.
 
     states (List[Floats2d]): The states of a batch's documents. *Shape:* (n_words, width) each
     heads (nn.Module): The heads.
     tok2vec (Model): Where the states come from, to look for the cause in.
     """
-    sums = torch.stack([weight.detach().float().sum() for weight in heads.parameters()])
     if not all(bool(get_array_module(array).isfinite(array).all()) for array in states):
         what = f"the states of words from {tok2vec.name!r} have"
-    elif not bool(torch.isfinite(sums).all()):
+    elif not _has_finite_weights(heads):
         what = "the weights of the heads have"
     else:
         return
@@ -107,6 +110,27 @@ def _names_of_gradients(shim: PyTorchShim) -> Iterator[str]:
 def _which(heads: nn.Module, tok2vec: Model) -> str:
     names = [*_names(heads, "heads"), *_names_below(tok2vec)]
     return f"Look at {', '.join(names[:5])}." if names else NO_WEIGHTS
+
+
+def look_again(heads: nn.Module) -> None:
+    """Forget that weights were finite, because they are about to be trained: the place of an old
+    one may be given to a new one.
+
+    heads (nn.Module): The heads.
+    """
+    FOUND_FINITE.pop(heads, None)
+
+
+def _has_finite_weights(module: nn.Module) -> bool:
+    """One sum for each tensor: a number that is none makes the sum none too."""
+    weights = [weight.detach() for weight in module.parameters()]
+    seen = [(weight.data_ptr(), weight._version) for weight in weights]
+    if FOUND_FINITE.get(module) == seen:
+        return True
+    if not bool(torch.isfinite(torch.stack([weight.float().sum() for weight in weights])).all()):
+        return False
+    FOUND_FINITE[module] = seen
+    return True
 
 
 def _names(module: nn.Module, owner: str) -> Iterator[str]:

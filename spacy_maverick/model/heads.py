@@ -21,7 +21,7 @@ from ..compact_weights import compact_bytes, expand_bytes
 from ..doc.categories import PronounSource, pronoun_table, word_features
 from ..doc.sentences import sentence_ends
 from ..doc.surface import surface_of
-from .finite import check_finite, check_gradients
+from .finite import check_finite, check_gradients, look_again
 from .modules.maverick import Candidates, Links, Maverick, Scores, Words
 from .resting import RestingShim
 
@@ -161,7 +161,9 @@ def _forward(
 ) -> tuple[list[Scores] | list[Links], Callable]:
     docs, candidates = inputs
     states, backprop_states = model.get_ref("tok2vec")(docs, is_train)
-    if not is_train:
+    if is_train:
+        look_again(get_heads(model))
+    else:
         check_finite(states, get_heads(model), model.get_ref("tok2vec"))
     documents = []
     tables = {doc.lang_: pronoun_table(doc.lang_) for doc in docs}

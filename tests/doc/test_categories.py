@@ -7,6 +7,7 @@ from spacy.tokens import Doc
 
 from spacy_maverick import registry
 from spacy_maverick.doc.categories import (
+    _TABLES,
     AGREE,
     CATEGORIES,
     CONTAINS,
@@ -17,6 +18,7 @@ from spacy_maverick.doc.categories import (
     PronounTable,
     english_pronouns,
     pair_categories,
+    pronoun_table,
     word_features,
 )
 
@@ -114,6 +116,7 @@ def test_others_may_add_a_language():
         import catalogue
 
         catalogue._remove(("spacy_maverick", "pronouns", "fr"))
+        _TABLES.pop("fr")
 
 
 def test_blocks_are_parts_of_the_whole():
@@ -225,3 +228,9 @@ def test_nothing_has_no_categories():
     empty = Doc(NLP.vocab)
     pairs = pair_categories(word_features(empty), np.zeros((0, 2), dtype=int))
     assert pairs.block(0, 0).shape == (0, 0)
+
+
+def test_the_table_of_a_language_is_looked_up_once(monkeypatch):
+    pronoun_table("en")
+    monkeypatch.setattr(registry.pronouns, "get", lambda lang: pytest.fail("looked up again"))
+    assert pronoun_table("en").groups["she"] == "3-Sing-Fem"

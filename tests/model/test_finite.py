@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from documents import LOVELACE, make_doc
+from spacy.training import Example
 from thinc.api import Adam, Linear, PyTorchWrapper, chain
 from tiny_pipelines import make_nlp
 from weights import weights_of
@@ -120,3 +121,26 @@ def test_a_loss_that_is_no_number_is_told_and_moves_nothing(value):
     with pytest.raises(ValueError, match=rf"'{NAME}'.*start (nan|inf).*heads: {name}"):
         nlp.update(examples, sgd=sgd)
     assert weights_of(nlp) == before
+
+
+def test_weights_are_read_once_until_they_change(untrained, monkeypatch):
+    heads = get_heads(untrained.get_pipe(NAME).model)
+    read = []
+    original = torch.Tensor.float
+    monkeypatch.setattr(torch.Tensor, "float", lambda t: read.append(t.shape) or original(t))
+    shapes = [weight.shape for weight in heads.parameters()]
+
+    def is_read():
+        read.clear()
+        untrained(make_doc(LOVELACE, untrained.vocab, gold=False))
+        return [shape for shape in read if shape in shapes][: len(shapes)] == shapes
+
+    assert is_read()
+    assert not is_read()
+    with torch.no_grad():
+        heads.extractor.start_classifier.output.bias += 1e-3
+    assert is_read()
+    assert not is_read()
+    doc = make_doc(LOVELACE, untrained.vocab)
+    untrained.update([Example(make_doc(LOVELACE, untrained.vocab, gold=False), doc)])
+    assert is_read()
