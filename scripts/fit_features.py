@@ -111,6 +111,7 @@ def main(
     data: Annotated[Path, typer.Argument(help="Training data, a .spacy file")],
     output: Annotated[Path, typer.Argument(help="Where to write the pipeline")],
     epochs: Annotated[int, typer.Option()] = 6,
+    half: Annotated[bool, typer.Option("--half", help="Encode in bfloat16")] = False,
 ) -> None:
     nlp = spacy.load(pipeline)
     coref = nlp.get_pipe("maverick_coref")
@@ -123,7 +124,8 @@ def main(
         if example.text not in texts and is_taken(number, example):
             texts.add(example.text)
             if "transformer" in nlp.pipe_names:
-                nlp.get_pipe("transformer")(example.predicted)
+                with torch.autocast("cpu", torch.bfloat16, enabled=half):
+                    nlp.get_pipe("transformer")(example.predicted)
             cases.append(make_case(coref, example))
             example.predicted.user_data.clear()
     found = [case for case in cases if case is not None]

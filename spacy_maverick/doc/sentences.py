@@ -17,6 +17,8 @@ NO_SENTENCES = (
 #: Words of the longest sentence that is searched as a whole. Real sentences have fewer; more come
 #: of lists, tables and text without full stops.
 MAX_SENTENCE = 300
+#: A line of so many characters may go on in the next one, as in text that is broken at a margin.
+FULL_LINE = 50
 #: After these a sentence that is too long is best cut, if it has no line breaks.
 PAUSES = frozenset(";:,-–—")
 
@@ -25,7 +27,9 @@ def sentence_ends(docs: Iterable[Doc], longest: int = MAX_SENTENCE) -> list[np.n
     """Find where the sentence of each word ends, as far as mentions are looked for. Documents are
     not changed; those without sentence boundaries are split by rule, with one warning.
 
-    No mention crosses a blank line. A sentence longer than a bound is cut: after its last line
+    No mention crosses a blank line, nor the end of a short line: a heading, an item of a list, a
+    greeting. Where prose is broken into lines of even length, the break is but a space. A sentence
+    longer than a bound is cut: after its last line
     break within the bound; or else after its last ; : , or dash; or else anywhere.
 
     docs (Iterable[Doc]): The documents.
@@ -63,7 +67,7 @@ def _cut(doc: Doc, starts: list[int], longest: int) -> list[int]:
     if not len(doc):
         return starts
     breaks = _newlines(doc)
-    borders = sorted({*starts, *(after for after, newlines in breaks if newlines > 1)})
+    borders = sorted({*starts, *(after for after, is_end in breaks if is_end)})
     borders = [border for border in borders if border < len(doc)]
     lengths = np.diff([*borders, len(doc)])
     if lengths.max() <= longest:
@@ -78,16 +82,23 @@ def _cut(doc: Doc, starts: list[int], longest: int) -> list[int]:
     return cut
 
 
-def _newlines(doc: Doc) -> list[tuple[int, int]]:
-    """RETURNS (List[Tuple[int, int]]): The end of each run of white space that has line breaks, and
-    their number."""
-    found: list[tuple[int, int]] = []
+def _newlines(doc: Doc) -> list[tuple[int, bool]]:
+    """RETURNS (List[Tuple[int, bool]]): The end of each run of white space that has line breaks, and
+    whether a sentence ends there at the latest."""
+    runs: list[tuple[int, int]] = []
     for i in np.flatnonzero(doc.to_array(IS_SPACE).reshape(-1)).tolist():
-        newlines = doc[i].text.count("\n")
-        if found and found[-1][0] == i:
-            newlines += found.pop()[1]
-        found.append((i + 1, newlines))
-    return [(after, newlines) for after, newlines in found if newlines]
+        first = runs.pop()[0] if runs and runs[-1][1] == i else i
+        runs.append((first, i + 1))
+    found = []
+    line = 0
+    for first, after in runs:
+        space = doc[first:after].text
+        if "\n" not in space:
+            continue
+        begin = doc[first].idx
+        found.append((after, space.count("\n") > 1 or begin - line < FULL_LINE))
+        line = begin + len(space)
+    return found
 
 
 def _best_place(start: int, end: int, places: Iterable[np.ndarray]) -> int:

@@ -51,7 +51,8 @@ def one_sentence(words):
         ("a – b c d", [2, 5]),
     ],
 )
-def test_sentences_without_end_are_cut_at_the_best_place(words, ends):
+def test_sentences_without_end_are_cut_at_the_best_place(words, ends, monkeypatch):
+    monkeypatch.setattr("spacy_maverick.doc.sentences.FULL_LINE", 0)
     doc = one_sentence(words.split(" "))
     found = sentence_ends([doc], 4)[0]
     assert sorted(set(found.tolist())) == ends
@@ -71,5 +72,16 @@ def test_a_blank_line_ends_a_sentence(space):
     assert set(sentence_ends([last])[0].tolist()) == {len(last)}
 
 
-def test_one_line_break_ends_nothing():
-    assert set(sentence_ends([one_sentence(["a", "\n", "b"])])[0].tolist()) == {3}
+def test_a_short_line_ends_a_sentence():
+    doc = one_sentence(["Dear", "Ms.", "Ortega", "\n", "the", "parcel"])
+    assert sentence_ends([doc])[0].tolist() == [4] * 4 + [6] * 2
+    assert len(list(doc.sents)) == 1
+
+
+def test_a_full_line_goes_on_in_the_next():
+    words = "The old captain of the ship and the second officer of the\nnight watch".split(" ")
+    words = [*words[:-2], "the", "\n", "night", "watch"]
+    assert set(sentence_ends([one_sentence(words)])[0].tolist()) == {len(words)}
+    # The next line is short.
+    longer = [*words, "\n", "came"]
+    assert set(sentence_ends([one_sentence(longer)])[0].tolist()) == {len(words) + 1, len(longer)}
