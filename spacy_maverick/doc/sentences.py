@@ -83,8 +83,8 @@ def _cut(doc: Doc, starts: list[int], longest: int) -> list[int]:
 
 
 def _newlines(doc: Doc) -> list[tuple[int, bool]]:
-    """RETURNS (List[Tuple[int, bool]]): The end of each run of white space that has line breaks, and
-    whether a sentence ends there at the latest."""
+    """RETURNS (List[Tuple[int, bool]]): The end of each run of white space that has line breaks,
+    and whether a sentence ends there at the latest."""
     runs: list[tuple[int, int]] = []
     for i in np.flatnonzero(doc.to_array(IS_SPACE).reshape(-1)).tolist():
         first = runs.pop()[0] if runs and runs[-1][1] == i else i

@@ -79,8 +79,7 @@ def test_a_short_line_ends_a_sentence():
 
 
 def test_a_full_line_goes_on_in_the_next():
-    words = "The old captain of the ship and the second officer of the\nnight watch".split(" ")
-    words = [*words[:-2], "the", "\n", "night", "watch"]
+    words = ["The", "old", "captain", *["of", "the", "ship"] * 6, "\n", "Aurora", "watched"]
     assert set(sentence_ends([one_sentence(words)])[0].tolist()) == {len(words)}
     # The next line is short.
     longer = [*words, "\n", "came"]
