@@ -62,17 +62,8 @@ OTHER_OPERATORS: dict[type, list[type]] = {
     ast.Is: [ast.IsNot],
     ast.IsNot: [ast.Is],
 }
-OTHER_NAMES = {
-    "all": "any",
-    "any": "all",
-    "left": "right",
-    "max": "min",
-    "maximum": "minimum",
-    "min": "max",
-    "minimum": "maximum",
-    "zeros": "ones",
-    "ones": "zeros",
-}
+PAIRS = ["all any", "left right", "max min", "maximum minimum", "zeros ones"]
+OTHER_NAMES = {a: b for pair in map(str.split, PAIRS) for a, b in (pair, pair[::-1])}
 
 
 @dataclass
@@ -150,13 +141,13 @@ def _is_left_alone(node: ast.AST, field: str, child: ast.AST) -> bool:
 
 def changes(node: ast.AST) -> Iterator:
     """What can be changed about a node: functions that change it and say how."""
-    operators = [("op", -1)] if isinstance(node, ast.BinOp | ast.BoolOp | ast.AugAssign) else []
+    if isinstance(node, ast.BinOp | ast.BoolOp | ast.AugAssign):
+        for other in OTHER_OPERATORS.get(type(node.op), []):
+            yield _attribute(node, "op", other())
     if isinstance(node, ast.Compare):
-        operators = [("ops", i) for i in range(len(node.ops))]
-    for field, i in operators:
-        old = getattr(node, field) if i < 0 else getattr(node, field)[i]
-        for other in OTHER_OPERATORS.get(type(old), []):
-            yield _operator(node, field, i, other())
+        for i, old in enumerate(node.ops):
+            for other in OTHER_OPERATORS.get(type(old), []):
+                yield _attribute(node, "ops", [*node.ops[:i], other(), *node.ops[i + 1 :]])
     if isinstance(node, ast.UnaryOp):
         yield _become(node, node.operand)
     if isinstance(node, ast.Constant):
@@ -194,17 +185,6 @@ def _is_none(value: ast.expr | None) -> bool:
     return value is None or (isinstance(value, ast.Constant) and value.value is None)
 
 
-def _operator(node, field, i, other):
-    def change(tree):
-        if i < 0:
-            setattr(node, field, other)
-        else:
-            getattr(node, field)[i] = other
-        return f"→ {_one_line(node)}"
-
-    return change
-
-
 def _attribute(node, field, value):
     def change(tree):
         setattr(node, field, value)
@@ -214,23 +194,19 @@ def _attribute(node, field, value):
 
 
 def _without(node, field, i):
-    def change(tree):
-        del getattr(node, field)[i]
-        return f"→ {_one_line(node)}"
-
-    return change
+    values = getattr(node, field)
+    return _attribute(node, field, [*values[:i], *values[i + 1 :]])
 
 
 def _become(node, other):
+    class Replace(ast.NodeTransformer):
+        def visit(self, visited):
+            if visited is node:
+                return ast.copy_location(other, node)
+            return self.generic_visit(visited)
+
     def change(tree):
-        for parent in ast.walk(tree):
-            for field, value in ast.iter_fields(parent):
-                if value is node:
-                    setattr(parent, field, ast.copy_location(other, node))
-                elif isinstance(value, list) and any(child is node for child in value):
-                    value[[child is node for child in value].index(True)] = ast.copy_location(
-                        other, node
-                    )
+        Replace().visit(tree)
         return f"→ {_one_line(other)}"
 
     return change
