@@ -33,8 +33,9 @@ def main(
     if one:
         typer.echo(json.dumps(measure(corpus, int(words), reach or None)))
         return
-    typer.echo(f"| words | mentions | {' | '.join(f'{s}, s' for s in STAGES)} | words a second ")
-    typer.echo(f"| most memory, MB |\n|{'---|' * (len(STAGES) + 4)}")
+    columns = ["words", "mentions", *(f"{stage}, s" for stage in STAGES)]
+    columns += ["words a second", "most memory, MB"]
+    typer.echo(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
     for n_words in words.split(","):
         command = [sys.executable, __file__, str(corpus), "--words", n_words, "--one"]
         answer = subprocess.check_output([*command, "--reach", str(reach)], text=True)

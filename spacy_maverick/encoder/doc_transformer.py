@@ -11,7 +11,7 @@ from thinc.api import Model, chain
 from thinc.types import Floats2d, Ragged
 
 from .thinc_model import make_model
-from .torch_module import AttentionKind, EncoderSettings
+from .torch_module import AttentionKind, CpuPrecision, EncoderSettings
 
 
 @registry.architectures("spacy-maverick.DocTransformer.v1")
@@ -30,6 +30,7 @@ def DocTransformer(
     frozen_layers: int = 0,
     max_batch_cost: int = 2_000_000,
     bfloat16_training: bool = False,
+    cpu_precision: CpuPrecision = "float32",
 ) -> Model[list[Doc], FullTransformerBatch]:
     """An encoder for spaCy's `transformer` component that reads whole documents, word by word.
 
@@ -70,6 +71,10 @@ def DocTransformer(
     bfloat16_training (bool): Whether training computes products in bfloat16, which processors with
         AVX512-BF16 or AMX do twice as fast. Weights, their updates and prediction stay in full
         precision.
+    cpu_precision (str): How prediction computes products on a CPU: "float32"; "bfloat16", which the
+        same processors do twice as fast; "auto" for bfloat16 where the processor has it. In
+        bfloat16 the last digits depend on what else is in the batch, so that now and then a
+        mention that is a close call is decided in another way.
     RETURNS (Model[List[Doc], FullTransformerBatch]): The model.
     """
     settings = EncoderSettings(
@@ -85,6 +90,7 @@ def DocTransformer(
         frozen_layers=frozen_layers,
         max_batch_cost=max_batch_cost,
         bfloat16_training=bfloat16_training,
+        cpu_precision=cpu_precision,
     )
     return make_model(settings, mixed_precision, grad_scaler_config)
 
@@ -107,6 +113,7 @@ def Tok2VecDocTransformer(
     frozen_layers: int = 0,
     max_batch_cost: int = 2_000_000,
     bfloat16_training: bool = False,
+    cpu_precision: CpuPrecision = "float32",
 ) -> Model[list[Doc], list[Floats2d]]:
     """The encoder of `spacy-maverick.DocTransformer.v1` inside one component, not shared.
 
@@ -131,6 +138,7 @@ def Tok2VecDocTransformer(
         frozen_layers=frozen_layers,
         max_batch_cost=max_batch_cost,
         bfloat16_training=bfloat16_training,
+        cpu_precision=cpu_precision,
     )
     # The same tree as that of a listener after `nlp.replace_listeners`, so that either loads the
     # other's weights.

@@ -7,6 +7,9 @@ from spacy.util import registry
 from thinc.api import Model
 from thinc.types import Floats2d, Ragged
 
+#: Words that are pooled at once.
+BLOCK = 8192
+
 
 @registry.layers("spacy-maverick.reduce_first_last.v1")
 def reduce_first_last() -> Model[Ragged, Floats2d]:
@@ -50,8 +53,11 @@ def forward(
     first = (ends - lengths)[filled]
     last = ends[filled] - 1
     Y = model.ops.alloc2f(len(lengths), 2 * width)
-    Y[filled, :width] = states[first]
-    Y[filled, width:] = states[last]
+    # In blocks: of a book, the rows between the two places would be hundreds of megabytes.
+    for start in range(0, len(filled), BLOCK):
+        block = slice(start, start + BLOCK)
+        Y[filled[block], :width] = states[first[block]]
+        Y[filled[block], width:] = states[last[block]]
 
     def backprop(dY: Floats2d) -> Ragged:
         dX = model.ops.alloc2f(n_states, width)

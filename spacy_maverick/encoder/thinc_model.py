@@ -192,7 +192,7 @@ def forward(
         return FullTransformerBatch.empty(len(docs)), lambda d_output: docs
     pieces, batches, n_rows = encoder.plan(filled)
     shim = cast(PyTorchShim, model.shims[0])
-    half = is_train and encoder.settings.bfloat16_training
+    half = encoder.settings.bfloat16_training if is_train else encoder.predicts_in_half()
     states, backprop_states = shim(ArgsKwargs(args=(batches, n_rows, half), kwargs={}), is_train)
     lengths = np.concatenate([doc.lengths for doc in pieces]).clip(min=1).astype("i")
     output = DocTransformerBatch(

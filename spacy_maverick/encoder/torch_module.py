@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 from spacy.tokens import Doc
@@ -26,6 +26,8 @@ from .huggingface import (
 from .pieces import DocPieces, doc_pieces, special_pieces
 from .windows import Cutting, cut_windows
 
+#: How prediction computes products on a CPU.
+CpuPrecision = Literal["float32", "bfloat16", "auto"]
 #: A window must hold special tokens, a speaker's name and some text.
 MIN_WINDOW = 16
 
@@ -47,12 +49,18 @@ class EncoderSettings:
     frozen_layers: int = 0
     max_batch_cost: int = 2_000_000
     bfloat16_training: bool = False
+    cpu_precision: CpuPrecision = "float32"
 
     def __post_init__(self) -> None:
         if self.window is not None and self.window < MIN_WINDOW:
             raise ValueError(
                 f"Expected a window of at least {MIN_WINDOW} pieces, got {self.window}. Set a "
                 "longer window, or none to encode documents whole."
+            )
+        if self.cpu_precision not in get_args(CpuPrecision):
+            raise ValueError(
+                f"Expected cpu_precision to be one of {', '.join(get_args(CpuPrecision))}, got "
+                f"{self.cpu_precision!r}."
             )
         if self.overlap is not None and self.overlap < 0:
             raise ValueError(f"Expected an overlap of 0 pieces or more, got {self.overlap}.")
@@ -169,6 +177,13 @@ class EncoderModule(torch.nn.Module):
         )
         return pieces, batches, n_rows
 
+    def predicts_in_half(self) -> bool:
+        """RETURNS (bool): Whether prediction computes products in bfloat16."""
+        precision = self.settings.cpu_precision
+        if precision == "float32" or self.loaded()[0].device.type != "cpu":
+            return False
+        return precision == "bfloat16" or _is_fast_in_half()
+
     @property
     def pad_id(self) -> int:
         """RETURNS (int): The piece to pad with. Any will do where the tokenizer has none, because
@@ -201,6 +216,13 @@ class EncoderModule(torch.nn.Module):
             states.index_copy_(0, rows, kept.to(states.dtype))
             del output, kept  # Or they would be kept until the next batch is done.
         return states
+
+
+def _is_fast_in_half() -> bool:
+    """Whether the processor has instructions for bfloat16. Without them it is slower than
+    float32."""
+    names = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    return any(getattr(torch.cpu, name, bool)() for name in names)
 
 
 def _make_cutting(

@@ -216,7 +216,8 @@ def _convert_inputs(
     states, documents = inputs
     # Encoders give empty documents states of any width, so only the others are put together.
     filled = [array for array in states if len(array)]
-    flat = model.ops.xp.concatenate(filled)
+    # One document is one array already: of a book, a copy would be hundreds of megabytes.
+    flat = filled[0] if len(filled) == 1 else model.ops.xp.concatenate(filled)
     expected = _state_width(cast(Maverick, model.shims[0]._model))
     if flat.shape[1] != expected:
         raise ValueError(WRONG_WIDTH.format(expected=expected, got=flat.shape[1]))

@@ -12,6 +12,7 @@ trained pipeline, and any other folder like it can be named as a source:
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from threading import RLock
@@ -26,6 +27,7 @@ from thinc.api import Config, Model
 from ..component import MaverickCoref
 from ..encoder.huggingface import load_stored_encoder
 from ..encoder.thinc_model import encoder_module, with_own_id
+from ..encoder.torch_module import CpuPrecision
 from ..model.heads import MaverickModel, get_heads
 from .authors_file import WEIGHTS, fetch
 from .authors_model import build_model, load_checkpoint
@@ -69,7 +71,9 @@ OTHER_WEIGHTS = (
 
 
 @registry.architectures("spacy-maverick.Pretrained.v1")
-def build_pretrained_model(name: str | None = None) -> MaverickModel:
+def build_pretrained_model(
+    name: str | None = None, cpu_precision: CpuPrecision | None = None
+) -> MaverickModel:
     """A model that is trained already, with its encoder inside. It can be used at once, and
     training goes on from its weights.
 
@@ -80,10 +84,12 @@ def build_pretrained_model(name: str | None = None) -> MaverickModel:
         `weights.ckpt` of the paper's authors or a folder with one; a folder that
         `save_pretrained` wrote; or an id on the Hugging Face hub of any of these. None for the
         model in this package.
+    cpu_precision (Optional[str]): How prediction computes on a CPU, see
+        `spacy-maverick.DocTransformer.v1`; None for what the model brings.
     RETURNS (Model[Tuple[List[Doc], List[Candidates]], Union[List[Scores], List[Links]]]): The
         model.
     """
-    return PretrainedModel(name)
+    return PretrainedModel(name, cpu_precision)
 
 
 class PretrainedModel(Model):
@@ -91,12 +97,14 @@ class PretrainedModel(Model):
     saved weights, which tell what model they are of.
 
     source (Optional[str]): Where to load it from.
+    cpu_precision (Optional[str]): How prediction computes on a CPU, if not as the model brings it.
     """
 
-    def __init__(self, source: str | None) -> None:
+    def __init__(self, source: str | None, cpu_precision: CpuPrecision | None = None) -> None:
         refs: dict[str, Model | None] = {"tok2vec": None, "heads": None}
         super().__init__("maverick_pretrained", _forward, init=_init, refs=refs)
         self.source = source
+        self.cpu_precision = cpu_precision
         #: The language of the source, once it is loaded, if known. Saved weights may be of any.
         self.lang: str | None = None
 
@@ -133,7 +141,7 @@ class PretrainedModel(Model):
     def _copy(self, seen: dict | None = None) -> "PretrainedModel":
         """What `copy` calls. Thinc would make a plain model of it, without the source, and without
         the references of the model inside."""
-        copied = PretrainedModel(self.source)
+        copied = PretrainedModel(self.source, self.cpu_precision)
         if self.layers:
             inner = self.layers[0]._copy({} if seen is None else seen)
             old, new = list(self.layers[0].walk()), list(inner.walk())
@@ -152,6 +160,9 @@ class PretrainedModel(Model):
         self.layers[:] = [model]
         for name in ("tok2vec", "heads"):
             self.set_ref(name, model.get_ref(name))
+        if self.cpu_precision is not None:
+            encoder = encoder_module(model)
+            encoder.settings = replace(encoder.settings, cpu_precision=self.cpu_precision)
 
 
 def _forward(model: PretrainedModel, inputs: Any, is_train: bool) -> tuple[Any, Callable]:

@@ -1,4 +1,5 @@
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -61,6 +62,18 @@ def split_rows(n_rows: int, row_size: int, budget: int = 1 << 22) -> list[slice]
     """
     step = max(1, budget // max(1, row_size))
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+
+
+def by_blocks(network: Callable[[Tensor], Tensor], rows: Tensor) -> Tensor:
+    """Run a network on some rows after others, so that what it holds on the way does not grow with
+    a text. In training all of it is held for the gradient anyway.
+
+    *Shape:* (n_rows, width) → (n_rows, ...)
+    """
+    blocks = split_rows(*rows.shape)
+    if len(blocks) < 2 or torch.is_grad_enabled():
+        return network(rows)
+    return torch.cat([network(rows[block]) for block in blocks])
 
 
 def rows_at(states: Tensor, positions: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 import torch
 from torch import Tensor, nn
 
-from .layers import FullyConnected, least_logit, rows_at, split_rows
+from .layers import FullyConnected, by_blocks, least_logit, rows_at, split_rows
 
 #: The most mentions of a text: so many for each word, or so many at all if that is more. Texts have
 #: one for every three or four words; only weights that find one almost everywhere come that far.
@@ -39,7 +39,7 @@ class MentionExtractor(nn.Module):
 
         *Shape:* (n_words, width) → (n_words,)
         """
-        return self.start_classifier(first).squeeze(-1).float()
+        return by_blocks(self.start_classifier, first).squeeze(-1).float()
 
     def span_logits(self, first: Tensor, last: Tensor, spans: Tensor) -> Tensor:
         """Score spans, given as the positions of their first and last word, as mentions.
@@ -98,8 +98,9 @@ class MentionExtractor(nn.Module):
         hidden = self.span_classifier.hidden
         # The end stands before the start in the pair, as in the released weights.
         end_weight, start_weight = hidden.weight.chunk(2, dim=1)
-        start_half = self.start_projection(first) @ start_weight.T + hidden.bias
-        return start_half, self.end_projection(last) @ end_weight.T
+        start_half = by_blocks(lambda x: self.start_projection(x) @ start_weight.T, first)
+        start_half += hidden.bias
+        return start_half, by_blocks(lambda x: self.end_projection(x) @ end_weight.T, last)
 
     def _combine(self, start_half: Tensor, end_half: Tensor, spans: Tensor) -> Tensor:
         logits = []

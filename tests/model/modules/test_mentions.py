@@ -85,3 +85,21 @@ def test_mentions_are_bounded_even_if_every_span_is_one(monkeypatch):
         monkeypatch.setattr(path, lambda n, size, budget=0: layers.split_rows(n, size, 3 * size))
         in_blocks = extractor.extract(states, states, ends, is_word)
     assert found.tolist() == in_blocks.tolist() == best.tolist()
+
+
+@torch.no_grad()
+def test_networks_of_a_long_text_run_in_blocks(monkeypatch):
+    """What is held on the way does not grow with the text, and the scores are the same."""
+    torch.manual_seed(0)
+    extractor = MentionExtractor(8, 8, 0.0).eval()
+    states = torch.randn(100, 8)
+    spans = torch.tensor([(i, min(i + 2, 99)) for i in range(100)])
+    whole = extractor.start_logits(states), extractor.span_logits(states, states, spans)
+    sizes = []
+    hook = extractor.start_projection.register_forward_hook(lambda m, x, y: sizes.append(len(y)))
+    monkeypatch.setattr(layers.split_rows, "__defaults__", (80,))
+    parts = extractor.start_logits(states), extractor.span_logits(states, states, spans)
+    hook.remove()
+    assert sizes == [10] * 10
+    for one, other in zip(whole, parts, strict=True):
+        torch.testing.assert_close(one, other)
