@@ -3,7 +3,9 @@
 In training, Adafactor moves every number by about the learning rate in a step, and a few hundred
 steps are too few for tables that say what the encoder cannot know, above all who speaks. Where the
 rest is fixed, they are a small model of their own, which is fitted in minutes: to all documents
-with speakers, to all long ones, in which distances matter most, and to some of the others.
+with speakers, to all long ones, in which distances matter most, and to some of the others. With
+--speakers the tables of who speaks alone are fitted, to documents with speakers, and what is said
+of texts in which nobody is known to speak stays as it is.
 
 python scripts/fit_features.py training/default/model-last corpus/mixed/train.spacy fitted
 """
@@ -33,6 +35,7 @@ LONG = 1500
 #: Of the other documents without speakers, one in so many is taken.
 OTHERS = 8
 RATE = 0.01
+SPEAKER_TABLES = ("addressing", "addressed", "naming", "identity")
 
 
 @dataclass
@@ -45,10 +48,12 @@ class Case:
     labels: torch.Tensor
 
 
-def is_taken(number: int, example: Example) -> bool:
+def is_taken(number: int, example: Example, speakers: bool) -> bool:
     if QUESTIONS_KEY in example.reference.user_data:
         return False
     is_spoken = any(token._.speaker for token in example.predicted)
+    if speakers:
+        return is_spoken
     return number % OTHERS == 0 or len(example.predicted) > LONG or is_spoken
 
 
@@ -83,8 +88,18 @@ def make_case(coref: Any, example: Example) -> Case | None:
     return Case(features, chosen, base.half(), labels.bool())
 
 
-def fit(tables: torch.nn.Module, cases: list[Case], epochs: int) -> None:
-    optimizer = torch.optim.Adam(tables.parameters(), lr=RATE)
+def keep_unknown(gradient: torch.Tensor) -> torch.Tensor:
+    """Leave what a table says where nobody is known to speak, to be named or to be meant."""
+    return torch.cat([torch.zeros_like(gradient[:, :1]), gradient[:, 1:]], dim=1)
+
+
+def fit(tables: torch.nn.Module, cases: list[Case], epochs: int, speakers: bool) -> None:
+    fitted = list(tables.parameters())
+    if speakers:
+        fitted = [tables.get_parameter(name) for name in SPEAKER_TABLES]
+        for table in fitted:
+            table.register_hook(keep_unknown)
+    optimizer = torch.optim.Adam(fitted, lr=RATE)
     steps = epochs * len(cases)
     schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=steps)
     rng = np.random.default_rng(0)
@@ -111,6 +126,7 @@ def main(
     data: Annotated[Path, typer.Argument(help="Training data, a .spacy file")],
     output: Annotated[Path, typer.Argument(help="Where to write the pipeline")],
     epochs: Annotated[int, typer.Option()] = 6,
+    speakers: Annotated[bool, typer.Option("--speakers", help="Tables of who speaks")] = False,
     half: Annotated[bool, typer.Option("--half", help="Encode in bfloat16")] = False,
 ) -> None:
     nlp = spacy.load(pipeline)
@@ -121,7 +137,7 @@ def main(
     texts = set()
     for number, example in examples:
         # Documents that count more than others are there several times.
-        if example.text not in texts and is_taken(number, example):
+        if example.text not in texts and is_taken(number, example, speakers):
             texts.add(example.text)
             if "transformer" in nlp.pipe_names:
                 with torch.autocast("cpu", torch.bfloat16, enabled=half):
@@ -130,7 +146,7 @@ def main(
             example.predicted.user_data.clear()
     found = [case for case in cases if case is not None]
     typer.echo(f"{len(found)} documents, {sum(c.base.numel() for c in found):,} pairs")
-    fit(get_heads(coref.model).clusterer.features, found, epochs)
+    fit(get_heads(coref.model).clusterer.features, found, epochs, speakers)
     nlp.to_disk(output)
 
 

@@ -26,7 +26,7 @@ from spacy_maverick.doc.surface import surface_of
 from spacy_maverick.model.heads import get_heads
 from spacy_maverick.model.modules.antecedents import MAX_SURENESS
 from spacy_maverick.model.modules.choices import Decoding
-from spacy_maverick.model.modules.joining import Joining
+from spacy_maverick.model.modules.joining import Joining, voices_of
 from spacy_maverick.model.modules.layers import least_logit
 from spacy_maverick.scoring.gap_scores import GapScores, find_answers, get_question
 from spacy_maverick.scoring.metrics import CorefScores
@@ -41,6 +41,7 @@ class Case:
     spans (ndarray): First and last word of each possible mention. *Shape:* (n_mentions, 2)
     sureness (ndarray): Logit of each to be one. *Shape:* (n_mentions,)
     pairs (ndarray): Logit of each pair to corefer. *Shape:* (n_mentions, n_mentions)
+    voices (Optional[Tuple[ndarray, ndarray]]): Who says "I" and "you", see `joining.voices_of`.
     gold (List[List[Tuple[int, int]]]): The clusters.
     """
 
@@ -48,6 +49,7 @@ class Case:
     spans: np.ndarray
     sureness: np.ndarray
     pairs: np.ndarray
+    voices: tuple[np.ndarray, np.ndarray] | None
     gold: list[list[tuple[int, int]]]
 
     def clusters(
@@ -58,7 +60,9 @@ class Case:
         spans, pairs = self.spans[kept], self.pairs[np.ix_(kept, kept)]
         sureness = weight * self.sureness[kept].clip(-MAX_SURENESS, MAX_SURENESS)
         chosen_by = pairs + sureness[:, None] + 0.5 * sureness
-        joining = Joining(spans, members, least_logit("link_threshold", link), overlaps=False)
+        least = least_logit("link_threshold", link)
+        voices = self.voices and (self.voices[0][kept], self.voices[1][kept])
+        joining = Joining(spans, members, least, overlaps=False, voices=voices)
         numbers = np.arange(len(spans))
         for i in range(len(spans)):
             joining.join(i, numbers[:i], chosen_by[i, :i], pairs[i, :i])
@@ -81,18 +85,20 @@ def make_case(nlp: Language, doc: Doc, gold: Any, least: float) -> Case:
     extractor = Decoding(mention_threshold=least).extractor(heads.extractor)
     mentions = extractor.extract(first, last, torch.from_numpy(ends).long(), is_word)
     spans, pairs = mentions.numpy(), np.zeros((len(mentions), len(mentions)), dtype=np.float32)
-    sureness = np.zeros(0)
+    sureness, voices = np.zeros(0), None
     if len(mentions):
         sureness = extractor.mention_logits(first, last, mentions).numpy()
         categories = pair_categories(word_features(doc, "words", table), spans)
         surface = surface_of(doc, table, ends)
+        if heads.clusterer.one_voice:
+            voices = voices_of(surface, spans)
         blocks = heads.clusterer._blocks(first, last, mentions, categories, surface)
         for rows, block in blocks:
             pairs[rows, : rows.stop] = block.numpy()
     doc.tensor = np.zeros((0, 0), dtype="f")
     if Doc.has_extension("trf_data"):
         doc._.trf_data = None  # states of all documents would not fit into memory
-    return Case(doc, spans, sureness, pairs, gold)
+    return Case(doc, spans, sureness, pairs, voices, gold)
 
 
 def read(nlp: Language, path: Path) -> Iterator[tuple[Doc, Any]]:

@@ -34,6 +34,8 @@ class Surface:
     named (ndarray): The one speaker in whose name the word stands, or -1. *Shape:* (n_words,)
     meant (ndarray): The speaker whom the word means by itself, or -1: a name, "I", or "you" if it
         is clear who is spoken to. *Shape:* (n_words,)
+    says_i (ndarray): Who says the word, if it is "I" or the like, or -1. *Shape:* (n_words,)
+    says_you (ndarray): Who says it, if it is "you" or the like, or -1. *Shape:* (n_words,)
     endings (ndarray): Whether the word makes the one before it a possessive. *Shape:* (n_words,)
     """
 
@@ -48,6 +50,8 @@ class Surface:
     addressees: np.ndarray
     named: np.ndarray
     meant: np.ndarray
+    says_i: np.ndarray
+    says_you: np.ndarray
     endings: np.ndarray
 
 
@@ -66,8 +70,8 @@ def surface_of(doc: Doc, table: PronounTable, sentence_ends: np.ndarray) -> Surf
     stop_ids = np.array([strings[word] for word in table.stop_words], dtype=lower.dtype)
     groups = np.array([by_id.get(word, NOT_PRONOUN) for word in lower.tolist()], dtype=np.int64)
     speakers, before, after, addressees, named = _speakers(doc, table, sentence_ends)
-    meant = np.where(groups == numbers.get(SPEAKER_GROUP, NOBODY - 1), speakers, named)
-    meant = np.where(groups == numbers.get(ADDRESSEE_GROUP, NOBODY - 1), addressees, meant)
+    is_i = groups == numbers.get(SPEAKER_GROUP, NOBODY - 1)
+    is_you = groups == numbers.get(ADDRESSEE_GROUP, NOBODY - 1)
     return Surface(
         words=np.unique(lower, return_inverse=True)[1].reshape(-1),
         stops=np.isin(lower, stop_ids),
@@ -79,7 +83,9 @@ def surface_of(doc: Doc, table: PronounTable, sentence_ends: np.ndarray) -> Surf
         after=after,
         addressees=addressees,
         named=named,
-        meant=meant,
+        meant=np.where(is_i, speakers, np.where(is_you, addressees, named)),
+        says_i=np.where(is_i, speakers, NOBODY),
+        says_you=np.where(is_you, speakers, NOBODY),
         endings=lower == strings[table.possessive_ending],
     )
 

@@ -32,6 +32,8 @@ reach (Optional[int]): How many mentions before it each one is compared with at 
 link_calibration (Optional[List[float]]): A factor and a summand of the logits from which
     the probabilities of links are told, so that they mean what they say on unseen documents. What
     is linked does not depend on it. The paper has none.
+one_voice (bool): Whether no cluster may have the "I" of two speakers, nor "I" and "you" of one. It
+    needs pair_features, which tell who speaks. The paper's models may.
 mixed_precision (bool): Whether to use half precision on a GPU.
 """
 
@@ -65,6 +67,7 @@ def build_s2e_model(
     mention_weight: float = 0.0,
     reach: int | None = None,
     link_calibration: list[float] | None = None,
+    one_voice: bool = False,
     mixed_precision: bool = False,
 ) -> MaverickModel:
     """Maverick_s2e: one scorer for all pairs of mentions.
@@ -91,6 +94,7 @@ def build_s2e_model(
         mention_weight=mention_weight,
         reach=reach,
         link_calibration=link_calibration,
+        one_voice=one_voice,
     )
     return maverick_model(
         "maverick_s2e", tok2vec, build, surface=pair_features, mixed_precision=mixed_precision
@@ -113,6 +117,7 @@ def build_mes_model(
     mention_weight: float = 0.0,
     reach: int | None = None,
     link_calibration: list[float] | None = None,
+    one_voice: bool = False,
     mixed_precision: bool = False,
 ) -> MaverickModel:
     """Maverick_mes: six experts, each for one category of pairs, and a seventh for all of them. The
@@ -139,6 +144,7 @@ def build_mes_model(
         mention_weight=mention_weight,
         reach=reach,
         link_calibration=link_calibration,
+        one_voice=one_voice,
     )
     return maverick_model(
         "maverick_mes",
@@ -259,6 +265,7 @@ def _with_antecedents(
     mention_weight=0.0,
     reach=None,
     link_calibration=None,
+    one_voice=False,
 ) -> Maverick:
     n_groups = None
     if pair_features is not None:
@@ -277,6 +284,7 @@ def _with_antecedents(
         overlaps=overlaps,
         reach=reach,
         calibration=link_calibration and (link_calibration[0], link_calibration[1]),
+        one_voice=one_voice,
     )
     return Maverick(extractor, clusterer, first_last, own_mentions)
 

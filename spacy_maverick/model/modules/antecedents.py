@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from ...doc.categories import CATEGORIES, PairCategories
 from ...doc.surface import Surface
-from .joining import Joining
+from .joining import Joining, voices_of
 from .layers import FullyConnected, least_logit, rows_at, split_rows
 from .pair_features import MentionFeatures, PairFeatureScorer, mention_features
 from .reach import check_reach, within_reach
@@ -154,6 +154,7 @@ class AntecedentClusterer(nn.Module):
         `reach.within_reach`; None for all of them. In training it is always all.
     calibration (Optional[Tuple[float, float]]): A factor and a summand of the logits of links that
         are handed on. What is linked does not depend on it.
+    one_voice (bool): Whether no cluster may have the "I" of two speakers, nor "I" and "you" of one.
     """
 
     needs_categories: bool
@@ -169,24 +170,23 @@ class AntecedentClusterer(nn.Module):
         overlaps: bool = True,
         reach: int | None = None,
         calibration: tuple[float, float] | None = None,
+        one_voice: bool = False,
     ) -> None:
         super().__init__()
+        self.one_voice = one_voice
         self.calibration = calibration or (1.0, 0.0)
         check_reach(reach)
-        self.reach = reach
-        self.overlaps = overlaps
         if members < 1:
             raise ValueError(f"Expected link_members to be 1 or more, got {members}.")
-        self.members = members
+        self.reach, self.overlaps, self.members = reach, overlaps, members
         self.mention_weight = mention_weight
         self.min_logit = least_logit("link_threshold", threshold)
         self.scorer = scorer
         self.needs_categories = getattr(scorer, "n_experts", 1) > 1
         n_categories = len(CATEGORIES) if self.needs_categories else 1
         self.distances = DistanceScorer(n_categories) if distances else None
-        self.features = None
-        if n_pronoun_groups is not None:
-            self.features = PairFeatureScorer(n_pronoun_groups)
+        groups = n_pronoun_groups
+        self.features = None if groups is None else PairFeatureScorer(groups)
 
     def pair_logits(
         self,
@@ -241,9 +241,10 @@ class AntecedentClusterer(nn.Module):
             # Beyond some point a mention is no surer for being one.
             sureness = self.mention_weight * mention_logits.clamp(-MAX_SURENESS, MAX_SURENESS)
         joining = None
-        if self.members > 1 or not self.overlaps:
+        if self.members > 1 or not self.overlaps or self.one_voice:
             spans = mentions.cpu().numpy()
-            joining = Joining(spans, self.members, self.min_logit, self.overlaps)
+            voices = voices_of(surface, spans) if self.one_voice and surface else None
+            joining = Joining(spans, self.members, self.min_logit, self.overlaps, voices)
         links, best = [], []
         compared: Iterator[tuple[slice, np.ndarray, Tensor]]
         if self.reach is None or len(mentions) <= self.reach:

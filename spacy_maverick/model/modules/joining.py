@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from ...doc.surface import NOBODY, Surface
+
 
 class Joining:
     """The clusters of a document while they grow.
@@ -10,9 +12,21 @@ class Joining:
     members (int): How many mentions of a cluster are asked.
     min_logit (float): The logit above which a mention joins.
     overlaps (bool): Whether a cluster may have mentions that overlap.
+    voices (Optional[Tuple[ndarray, ndarray]]): Who says each mention that is "I", or -1, and who
+        says each that is "you", where nobody can be both. *Shape:* (n_mentions,) both
     """
 
-    def __init__(self, spans: np.ndarray, members: int, min_logit: float, overlaps: bool) -> None:
+    def __init__(
+        self,
+        spans: np.ndarray,
+        members: int,
+        min_logit: float,
+        overlaps: bool,
+        voices: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> None:
+        self.voices = None if voices is None else (voices[0].tolist(), voices[1].tolist())
+        #: For each cluster with "I" or "you", who says so.
+        self._heard: tuple[dict[int, set[int]], dict[int, set[int]]] = ({}, {})
         self.firsts, self.lasts = spans[:, 0].tolist(), spans[:, 1].tolist()
         self.members = members
         self.min_logit = min_logit
@@ -38,6 +52,7 @@ class Joining:
         """
         clusters = self.partition[earlier]
         taken = set() if self.overlaps else self._taken(mention)
+        taken |= self._contradicting(mention)
         if taken:
             chosen_by = np.where(np.isin(clusters, list(taken)), -np.inf, chosen_by)
         mean, asked = best_cluster(chosen_by, clusters, self.members)
@@ -47,11 +62,30 @@ class Joining:
             logit = mean if chosen_by is pairs else float(pairs[asked].mean())
         if mean > self.min_logit:
             antecedent = int(earlier[asked[0]])
-            self.partition[mention] = self.partition[antecedent]
+            self._put(mention, int(self.partition[antecedent]))
             return logit, antecedent
-        self.partition[mention] = self.n_clusters
+        self._put(mention, self.n_clusters)
         self.n_clusters += 1
         return logit, -1
+
+    def _put(self, mention: int, cluster: int) -> None:
+        self.partition[mention] = cluster
+        for voices, heard in zip(self.voices or (), self._heard, strict=False):
+            if voices[mention] >= 0:
+                heard.setdefault(cluster, set()).add(voices[mention])
+
+    def _contradicting(self, mention: int) -> set[int]:
+        """Clusters that a mention cannot be of because of who says it: nobody is "you" to himself,
+        and two who say "I" are two."""
+        if self.voices is None:
+            return set()
+        says_i, says_you = (voices[mention] for voices in self.voices)
+        of_i, of_you = self._heard
+        found = {cluster for cluster, voices in of_i.items() if says_you in voices}
+        if says_i >= 0:
+            found |= {cluster for cluster, voices in of_i.items() if voices != {says_i}}
+            found |= {cluster for cluster, voices in of_you.items() if says_i in voices}
+        return found
 
     def _taken(self, mention: int) -> set[int]:
         """Clusters with a mention that overlaps this one. Mentions are in text order, so an earlier
@@ -61,6 +95,20 @@ class Joining:
         taken = {int(self.partition[other]) for other in self._open}
         self._open.append(mention)
         return taken
+
+
+def voices_of(surface: Surface, spans: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Find who says the mentions that are "I" or "you".
+
+    surface (Surface): The document's words.
+    spans (ndarray): First and last word of each mention. *Shape:* (n_mentions, 2)
+    RETURNS (Tuple[ndarray, ndarray]): The speaker of each "I" and of each "you", or -1.
+        *Shape:* (n_mentions,) both
+    """
+    first, last = spans.T
+    says_i = np.where(first == last, surface.says_i[first], NOBODY)
+    says_you = np.where(first == last, surface.says_you[first], NOBODY)
+    return says_i, says_you
 
 
 def best_cluster(

@@ -81,3 +81,23 @@ def test_one_sort_a_mention(monkeypatch):
         row = np.ones(i, dtype=np.float32)
         state.join(i, np.arange(i), row, row)
     assert sorts == list(range(1, 30))
+
+
+def join_all(says_i, says_you):
+    """Let mentions join that all think that they are one."""
+    n = len(says_i)
+    spans = np.stack([np.arange(n), np.arange(n)], axis=1)
+    voices = (np.array(says_i), np.array(says_you))
+    joining = Joining(spans, 3, 0.0, overlaps=True, voices=voices)
+    for i in range(n):
+        joining.join(i, np.arange(i), np.ones(i), np.ones(i))
+    return joining.partition.tolist()
+
+
+def test_two_who_say_i_are_two():
+    assert join_all([0, 1, 0, 1], [-1] * 4) == [0, 1, 0, 1]
+
+
+def test_nobody_is_you_to_himself():
+    # Ann's "I", Ann's "you", Bob's "I", Bob's "you", and a name, which may be anybody.
+    assert join_all([0, -1, 1, -1, -1], [-1, 0, -1, 1, -1])[:4] == [0, 1, 1, 0]
