@@ -105,7 +105,7 @@ def test_white_space_is_never_a_border(nlp):
     for classifier in classifiers:
         classifier.output.bias.data += 1000  # everything is a mention
     try:
-        words = ["Ann", "\n", "left", " ", "."]
+        words = ["Ann", "\t", "left", " ", "."]
         doc = component(Doc(nlp.vocab, words=words, sent_starts=[1, -1, -1, -1, -1]))
         found = sorted((s.start, s.end) for cluster in doc._.coref_clusters for s in cluster)
         assert found == [(0, 1), (0, 3), (0, 5), (2, 3), (2, 5), (4, 5)]
