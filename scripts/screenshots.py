@@ -25,13 +25,6 @@ engineers wanted her advice. Two students of the professor and their guide trave
 They carried the instruments up the highest mountain of the island, although the wind on it nearly \
 blew them away. Terravox praised Dahl in its yearly report, and she told the students that the \
 advice that they had followed was theirs."""
-DIALOGUE = [
-    ("Nora", "Tom, I found your keys in the kitchen."),
-    ("Tom", "Thank you! I was looking for them everywhere. Did Iris tell you?"),
-    ("Nora", "She did. She saw them this morning."),
-    ("Iris", "I did not want to wake you, Tom. You looked tired."),
-    ("Tom", "You are right, I was. What would I do without my sister?"),
-]
 #: Options that keep Chromium to itself, also in a container.
 OPTIONS = (
     "headless no-sandbox disable-gpu disable-quic no-first-run disable-background-networking "
@@ -76,6 +69,8 @@ def take(path: Path, doc: Doc, title: str, *, dark: bool = False, **size: int) -
 
 
 def main() -> None:
+    from demo import DIALOGUE  # beside this script, which tests load by its path
+
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=Path("docs/images"))
     parser.add_argument("--long", type=Path)

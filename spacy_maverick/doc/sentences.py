@@ -29,8 +29,8 @@ def sentence_ends(docs: Iterable[Doc], longest: int = MAX_SENTENCE) -> list[np.n
 
     No mention crosses a blank line, nor the end of a short line: a heading, an item of a list, a
     greeting. Where prose is broken into lines of even length, the break is but a space. A sentence
-    longer than a bound is cut: after its last line
-    break within the bound; or else after its last ; : , or dash; or else anywhere.
+    longer than a bound is cut: after its last line break within the bound; or else after its last
+    ; : , or dash; or else anywhere.
 
     docs (Iterable[Doc]): The documents.
     longest (int): The bound, in words.

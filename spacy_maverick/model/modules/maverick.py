@@ -215,7 +215,8 @@ class Maverick(nn.Module):
         if clusterer.mention_weight and words.candidates.mentions is None:
             sureness = extractor.mention_logits(first, last, mentions)
         heads = None
-        if clusterer.reach is not None and words.features is not None:
+        is_beyond = clusterer.reach is not None and len(mentions) > clusterer.reach
+        if is_beyond and words.features is not None:
             heads = head_words(words.features, mentions.cpu().numpy())
         links = clusterer.link(first, last, mentions, categories, sureness, words.surface, heads)
         return Links(mentions, *links)
