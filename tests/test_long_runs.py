@@ -8,7 +8,7 @@ import pytest
 from documents import ALL, parse
 from tiny_pipelines import make_nlp
 
-N_DOCS = int(os.environ.get("LONG_RUN_DOCS", 50000))
+N_DOCS = int(os.environ.get("LONG_RUN_DOCS", 10000))
 STATM = Path("/proc/self/statm")
 
 pytestmark = pytest.mark.filterwarnings("ignore:Mentions are looked for")

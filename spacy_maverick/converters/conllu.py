@@ -125,7 +125,8 @@ def _add_sentence(
         if "-" not in row[_ID]:
             continue
         first, _, last = row[_ID].partition("-")
-        if first in position and last in position:
+        # What names no words here, or names them backwards, says nothing about their spaces.
+        if first in position and position.get(last, -1) >= position[first]:
             inside = range(position[first], position[last] + 1)
             # Words that are spelled otherwise than the token would run together without spaces.
             respelled = "".join(section.words[i][_FORM] for i in inside) != row[_FORM]

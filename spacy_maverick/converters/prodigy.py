@@ -93,7 +93,8 @@ def _place(doc: Doc, span: dict[str, Any], problems: Counter[str]) -> Mention | 
         start, end = int(span["token_start"]), int(span["token_end"]) + 1
         if 0 <= start < end <= len(doc) and doc[start].idx == span.get("start", doc[start].idx):
             return start, end
-    found = doc.char_span(int(span["start"]), int(span["end"]), alignment_mode="expand")
+    first, last = int(span["start"]), int(span["end"])
+    found = doc.char_span(first, last, alignment_mode="expand") if first < last else None
     if found is None or not len(found):
         problems[MISPLACED] += 1
         return None

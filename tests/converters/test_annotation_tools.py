@@ -118,6 +118,16 @@ def test_mentions_are_widened_to_tokens(tmp_path):
     assert doc.user_data[CONVERSION_KEY]["problems"] == {WIDENED: 1}
 
 
+@pytest.mark.parametrize("name", ["prodigy", "label-studio"])
+def test_mentions_that_end_before_they_start_are_left_out(tmp_path, name):
+    record = {"text": "Ann saw Bob .", "spans": [{"start": 8, "end": 3, "label": "MENTION"}]}
+    if name == "label-studio":
+        record = {"data": {"text": record["text"]}, "annotations": [{"result": [region(1, 8, 3)]}]}
+    (doc,) = read(tmp_path, name, record)
+    assert get_clusters(doc) == []
+    assert doc.user_data[CONVERSION_KEY]["problems"] == {MISPLACED: 1}
+
+
 def test_links_by_way_of_others():
     a, b, c, d, e = ((i, i + 1) for i in range(5))
     assert cluster_links([(c, d), (a, b), (d, a)], [e, a]) == [[a, b, c, d], [e]]

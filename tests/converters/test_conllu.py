@@ -134,6 +134,14 @@ def test_files_that_do_not_name_documents(tmp_path):
     assert [get_source(doc)["name"] for doc in convert_conllu(path)] == ["plain_0", "plain_1"]
 
 
+def test_tokens_whose_words_run_backwards_are_passed_over(tmp_path):
+    path = tmp_path / "made.conllu"
+    rows = ["3-1\tabc", "1\ta", "2\tb", "3\tc"]
+    path.write_text("".join(row + "\t_" * 8 + "\n" for row in rows), encoding="utf8")
+    (doc,) = convert_conllu(path)
+    assert doc.text.split() == ["a", "b", "c"]
+
+
 def test_other_files_are_refused(tmp_path):
     path = tmp_path / "other.conllu"
     path.write_text("# a comment\n1\tGo\t_\n", encoding="utf8")

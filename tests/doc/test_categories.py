@@ -1,5 +1,6 @@
 from dataclasses import FrozenInstanceError
 
+import catalogue
 import numpy as np
 import pytest
 import spacy
@@ -93,6 +94,24 @@ def test_morphology_groups():
     assert found[4, 3] == DIFFER  # a demonstrative that the tagger takes for a determiner
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("Number=Sing|Person=2|PronType=Prs", "Number=Plur|Person=2|PronType=Prs", AGREE),
+        ("Number=Sing|Person=3", "Number=Sing|Person=3|PronType=Prs", AGREE),
+        ("Number=Sing|Person=3|PronType=Rel", "Number=Sing|Person=3|PronType=Rel", OTHER),
+    ],
+)
+def test_morphology_tells_pronouns_that_are_in_no_list(first, second, expected):
+    doc = Doc(NLP.vocab, words=["thou", "ye"], pos=["PRON", "PRON"], morphs=[first, second])
+    assert categories(doc, [(0, 0), (1, 1)])[1, 0] == expected
+
+
+def test_english_needs_no_entry_point():
+    # Entry points are there only where the package is installed, and not merely on the path.
+    assert catalogue.check_exists("spacy_maverick", "pronouns", "en")
+
+
 def test_languages_without_a_table_use_the_tagger_or_nothing():
     vocab = spacy.blank("fr").vocab
     words = ["elle", "voit", "la", "voiture"]
@@ -113,8 +132,6 @@ def test_others_may_add_a_language():
         doc = Doc(spacy.blank("fr").vocab, words=["elle", "il"])
         assert categories(doc, [(0, 0), (1, 1)])[1, 0] == DIFFER
     finally:
-        import catalogue
-
         catalogue._remove(("spacy_maverick", "pronouns", "fr"))
         _TABLES.pop("fr")
 
@@ -129,6 +146,14 @@ def test_blocks_are_parts_of_the_whole():
     whole = pairs.block(0, 40)
     assert (pairs.block(15, 31) == whole[15:31, :31]).all()
     assert len(np.unique(whole)) == 6
+
+
+def test_pairs_of_some_mentions():
+    doc = Doc(NLP.vocab, words=["Ann", "saw", "her", "car", "and", "it", "saw", "Ann"])
+    mentions = np.array([(0, 0), (2, 2), (2, 3), (5, 5), (7, 7)])
+    pairs = pair_categories(word_features(doc), mentions)
+    places = np.array([0, 3, 4])
+    assert (pairs.at(places).block(1, 3) == pairs.block(0, 5)[np.ix_(places[1:], places)]).all()
 
 
 def test_names_of_categories():
