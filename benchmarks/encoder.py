@@ -110,7 +110,7 @@ def report(
 
 def measure_times(options: argparse.Namespace) -> dict[str, Any]:
     """Time both attentions and the bare matrix products, in turn."""
-    from spacy_maverick.encoder.attention import use_attention
+    from spacy_maverick.encoder.kernels.attention import use_attention
 
     (length,) = options.lengths
     model, run = prepare(length, options)
@@ -130,7 +130,7 @@ def measure_times(options: argparse.Namespace) -> dict[str, Any]:
 
 def measure_memory(options: argparse.Namespace) -> dict[str, Any]:
     """Find the peak of one pass, in bytes: in all, and beyond that of a pass over a few pieces."""
-    from spacy_maverick.encoder.attention import use_attention
+    from spacy_maverick.encoder.kernels.attention import use_attention
 
     (length,) = options.lengths
     model, run = prepare(length, options)

@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.nn.attention.flex_attention import flex_attention
 from transformers.models.deberta_v2.modeling_deberta_v2 import make_log_bucket_position
 
-from spacy_maverick.encoder.attention_blocks import plan_blocks
-from spacy_maverick.encoder.attention_function import attend
+from spacy_maverick.encoder.kernels.attention_blocks import plan_blocks
+from spacy_maverick.encoder.kernels.attention_function import attend
 
 HEADS, WIDTH, BUCKETS, MAX_DISTANCE = 12, 64, 256, 512
 

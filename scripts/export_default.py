@@ -36,8 +36,12 @@ def main(
     }
     shares = "transformer" in load_config(pipeline / "config.cfg")["components"]
     encoder = "components.transformer.model" if shares else f"{model}.tok2vec"
-    # Who trains it further may have a processor on which that is slow.
-    nlp = spacy.load(pipeline, config={**decoding, f"{encoder}.bfloat16_training": False})
+    computing = {
+        # Who trains it further may have a processor on which that is slow.
+        f"{encoder}.bfloat16_training": False,
+        f"{encoder}.cpu_precision": "auto",
+    }
+    nlp = spacy.load(pipeline, config={**decoding, **computing})
     nlp.meta["name"] = "maverick_default"
     save_pretrained(nlp, folder, precision="int8")
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

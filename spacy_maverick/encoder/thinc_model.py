@@ -12,6 +12,7 @@ from spacy_transformers.layers.split_trf import split_trf_batch
 from thinc.api import (
     ArgsKwargs,
     Model,
+    Optimizer,
     PyTorchGradScaler,
     PyTorchShim,
     chain,
@@ -26,6 +27,7 @@ from transformers.utils import ModelOutput
 
 from ..model.finite import check_gradients
 from ..model.resting import RestingShim
+from .kernels.eight_bits import forget_eight_bits
 from .pieces import DocPieces
 from .torch_module import EncoderModule, EncoderSettings
 
@@ -93,6 +95,11 @@ class EncoderShim(RestingShim):
     """A shim whose copies have a number of their own. An optimizer knows parameters by that number,
     and would take the encoder that `nlp.replace_listeners` copies for the one it was copied from.
     """
+
+    def finish_update(self, optimizer: Optimizer) -> None:
+        """Move the weights."""
+        super().finish_update(optimizer)
+        forget_eight_bits(self._model)
 
     def copy(self) -> "EncoderShim":
         """RETURNS (EncoderShim): A copy."""
@@ -192,8 +199,9 @@ def forward(
         return FullTransformerBatch.empty(len(docs)), lambda d_output: docs
     pieces, batches, n_rows = encoder.plan(filled)
     shim = cast(PyTorchShim, model.shims[0])
-    half = encoder.settings.bfloat16_training if is_train else encoder.predicts_in_half()
-    states, backprop_states = shim(ArgsKwargs(args=(batches, n_rows, half), kwargs={}), is_train)
+    precision = encoder.training_precision() if is_train else encoder.prediction_precision()
+    inputs = ArgsKwargs(args=(batches, n_rows, precision), kwargs={})
+    states, backprop_states = shim(inputs, is_train)
     lengths = np.concatenate([doc.lengths for doc in pieces]).clip(min=1).astype("i")
     output = DocTransformerBatch(
         spans=[[doc[:]] if len(doc) else [] for doc in docs],

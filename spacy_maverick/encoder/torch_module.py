@@ -1,6 +1,7 @@
 """The torch module around a Hugging Face encoder: batches of windows in, states of pieces out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -11,8 +12,6 @@ from thinc.api import get_torch_default_device
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-from .attention import Kind as AttentionKind
-from .attention import attention_in_use, use_attention
 from .batching import WindowBatch, batch_windows
 from .huggingface import (
     add_speaker_tokens,
@@ -23,11 +22,16 @@ from .huggingface import (
     local_attention,
     position_limit,
 )
+from .kernels.attention import Kind as AttentionKind
+from .kernels.attention import attention_in_use, use_attention
+from .kernels.eight_bits import eight_bit_products, is_fast_in_eight_bits, prepare_eight_bits
 from .pieces import DocPieces, doc_pieces, special_pieces
 from .windows import Cutting, cut_windows
 
+#: How products are computed.
+Precision = Literal["float32", "bfloat16", "int8"]
 #: How prediction computes products on a CPU.
-CpuPrecision = Literal["float32", "bfloat16", "auto"]
+CpuPrecision = Literal["float32", "bfloat16", "int8", "auto"]
 #: A window must hold special tokens, a speaker's name and some text.
 MIN_WINDOW = 16
 
@@ -117,6 +121,7 @@ class EncoderModule(torch.nn.Module):
             add_speaker_tokens(transformer, tokenizer)
         use_attention(transformer, settings.attention)
         freeze_layers(transformer, settings.frozen_layers)
+        prepare_eight_bits(transformer)
         if settings.gradient_checkpointing:
             # The reentrant kind gives no gradients to a model whose inputs need none.
             transformer.gradient_checkpointing_enable({"use_reentrant": False})
@@ -177,12 +182,18 @@ class EncoderModule(torch.nn.Module):
         )
         return pieces, batches, n_rows
 
-    def predicts_in_half(self) -> bool:
-        """RETURNS (bool): Whether prediction computes products in bfloat16."""
+    def training_precision(self) -> Precision:
+        """RETURNS (str): How training computes products."""
+        return "bfloat16" if self.settings.bfloat16_training else "float32"
+
+    def prediction_precision(self) -> Precision:
+        """RETURNS (str): How prediction computes products."""
         precision = self.settings.cpu_precision
-        if precision == "float32" or self.loaded()[0].device.type != "cpu":
-            return False
-        return precision == "bfloat16" or _is_fast_in_half()
+        if self.loaded()[0].device.type != "cpu":
+            return "float32"
+        if precision == "auto":
+            return "int8" if is_fast_in_eight_bits() else "float32"
+        return precision
 
     @property
     def pad_id(self) -> int:
@@ -191,21 +202,23 @@ class EncoderModule(torch.nn.Module):
         pad_id = self.loaded()[1].pad_token_id
         return 0 if pad_id is None else pad_id
 
-    def forward(self, batches: Sequence[WindowBatch], n_rows: int, half: bool = False) -> Tensor:
+    def forward(
+        self, batches: Sequence[WindowBatch], n_rows: int, precision: Precision = "float32"
+    ) -> Tensor:
         """Run the encoder on each batch and keep what was chosen of its output. Outside of training
         no other state outlives its batch, so memory grows with the kept states only. In training
         all batches are part of one graph.
 
         batches (Sequence[WindowBatch]): The batches.
         n_rows (int): The number of states. Rows that no window fills are zeros.
-        half (bool): Whether to compute products in bfloat16.
+        precision (str): How to compute products.
         RETURNS (Tensor): The states. *Shape:* (n_rows, width)
         """
         transformer, _ = self.loaded()
         device = transformer.device
         states = torch.zeros(n_rows, transformer.config.hidden_size, device=device)
         for batch in batches:
-            with torch.autocast(device.type, torch.bfloat16, enabled=half):
+            with computing_in(precision, device.type):
                 output = transformer(
                     input_ids=torch.from_numpy(batch.input_ids).to(device),
                     attention_mask=torch.from_numpy(batch.attention_mask).to(device),
@@ -218,11 +231,19 @@ class EncoderModule(torch.nn.Module):
         return states
 
 
-def _is_fast_in_half() -> bool:
-    """Whether the processor has instructions for bfloat16. Without them it is slower than
-    float32."""
-    names = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-    return any(getattr(torch.cpu, name, bool)() for name in names)
+@contextmanager
+def computing_in(precision: Precision, device_type: str) -> Iterator[None]:
+    """Compute products in a precision, in this thread.
+
+    precision (str): The precision; "int8" only without gradients.
+    device_type (str): Torch's name for the kind of device.
+    """
+    with ExitStack() as stack:
+        if precision == "bfloat16":
+            stack.enter_context(torch.autocast(device_type, torch.bfloat16))
+        elif precision == "int8":
+            stack.enter_context(eight_bit_products())
+        yield
 
 
 def _make_cutting(

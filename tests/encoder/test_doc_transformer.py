@@ -12,12 +12,10 @@ from thinc.api import reduce_first, reduce_last, reduce_mean
 from tiny_encoders import FAMILIES, TEXTS
 from transformers import AutoModel, AutoTokenizer
 
-from spacy_maverick.encoder import torch_module
 from spacy_maverick.encoder.doc_transformer import DocTransformer, Tok2VecDocTransformer
 from spacy_maverick.encoder.pieces import SPEAKER_END, SPEAKER_START
 from spacy_maverick.encoder.pooling import reduce_first_last
 from spacy_maverick.encoder.thinc_model import encoder_module, set_encoder
-from spacy_maverick.encoder.torch_module import EncoderModule, EncoderSettings
 
 VOCAB = Vocab()
 BYTE_LEVEL = ("roberta", "longformer", "modernbert")
@@ -299,18 +297,3 @@ def test_encoder_must_be_loaded(tiny_encoder):
         DocTransformer(str(tiny_encoder())).predict([make_doc(["Ada"])])
     with pytest.raises(ValueError, match=r"has none\. Check the architecture"):
         encoder_module(reduce_first_last())
-
-
-def test_precision_on_a_cpu_is_a_choice_of_prediction(monkeypatch):
-    settings = EncoderSettings("tiny", cpu_precision="auto")
-    encoder = EncoderModule(settings)
-    monkeypatch.setattr(encoder, "loaded", lambda: (torch.nn.Module(), None))
-    monkeypatch.setattr(torch.nn.Module, "device", torch.device("cpu"), raising=False)
-    for fast in (True, False):
-        monkeypatch.setattr(torch_module, "_is_fast_in_half", lambda fast=fast: fast)
-        assert encoder.predicts_in_half() is fast
-    encoder.settings = EncoderSettings("tiny", cpu_precision="bfloat16")
-    assert encoder.predicts_in_half()
-    assert not EncoderModule(EncoderSettings("tiny")).predicts_in_half()
-    with pytest.raises(ValueError, match="Expected cpu_precision to be one of"):
-        EncoderSettings("tiny", cpu_precision="int4")

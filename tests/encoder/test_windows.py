@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from spacy_maverick.encoder.batching import batch_windows, window_cost
+from spacy_maverick.encoder.batching import BATCH_COST, batch_windows, window_cost
 from spacy_maverick.encoder.pieces import DocPieces
 from spacy_maverick.encoder.windows import Cutting, Window, cut_windows
 
@@ -161,7 +161,16 @@ def test_batches_keep_to_their_cost_and_lose_nothing():
             ids = batch.input_ids.ravel()[batch.kept]
             assert (ids == batch.rows % 100 + 10).all()
             assert (batch.attention_mask.ravel() == (batch.input_ids.ravel() != 0)).all()
-    assert len(batches) == 1
+            lengths = batch.attention_mask.sum(axis=1)
+            padding = sum(window_cost(length) - window_cost(n) for n in lengths)
+            assert padding <= BATCH_COST
+    assert 1 < len(batches) < 10
+
+
+def test_windows_of_one_length_are_one_batch():
+    assert len(batch_windows(make_windows([30] * 80), max_cost=10**9, pad_id=0)) == 1
+    # To pad the short one would cost more than to encode it by itself.
+    assert len(batch_windows(make_windows([512, 200]), max_cost=10**9, pad_id=0)) == 2
 
 
 def test_cost_is_that_of_attention():

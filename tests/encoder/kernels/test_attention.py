@@ -10,10 +10,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from transformers import BertConfig, BertModel, DebertaV2Config, DebertaV2Model
 
-from spacy_maverick.encoder import attention_blocks
-from spacy_maverick.encoder.attention import attention_in_use, use_attention
-from spacy_maverick.encoder.attention_blocks import plan_blocks
-from spacy_maverick.encoder.attention_function import attend
+from spacy_maverick.encoder.kernels import attention_blocks
+from spacy_maverick.encoder.kernels.attention import attention_in_use, use_attention
+from spacy_maverick.encoder.kernels.attention_blocks import plan_blocks
+from spacy_maverick.encoder.kernels.attention_function import attend
 
 # Like DeBERTa v3, but with a reach that short texts go beyond.
 V3 = {

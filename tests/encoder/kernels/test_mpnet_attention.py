@@ -9,8 +9,8 @@ from tiny_encoders import TINY_SIZES
 from transformers import MPNetConfig, MPNetModel
 from transformers.models.mpnet.modeling_mpnet import MPNetSelfAttention
 
-from spacy_maverick.encoder.attention import attention_in_use, use_attention
-from spacy_maverick.encoder.mpnet_attention import FusedMPNetSelfAttention
+from spacy_maverick.encoder.kernels.attention import attention_in_use, use_attention
+from spacy_maverick.encoder.kernels.mpnet_attention import FusedMPNetSelfAttention
 
 
 def make_model(**settings):
@@ -91,6 +91,16 @@ def test_attention_weights_on_demand():
     found = model(ids, attention_mask=mask, output_attentions=True)
     torch.testing.assert_close(found.attentions, expected.attentions)
     torch.testing.assert_close(found.last_hidden_state, expected.last_hidden_state)
+
+
+def test_masks_that_are_not_of_padding():
+    model = make_model().eval()
+    ids, mask = make_batch([17, 9])
+    mask[0, 3] = 0
+    expected = model(ids, attention_mask=mask).last_hidden_state
+    use_attention(model)
+    found = model(ids, attention_mask=mask).last_hidden_state
+    torch.testing.assert_close(found[mask.bool()], expected[mask.bool()])
 
 
 def test_swaps_to_and_fro():
