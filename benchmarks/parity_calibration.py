@@ -10,8 +10,9 @@ from random_checkpoints import ONE, Biases
 
 from spacy_maverick.doc.categories import pair_categories, word_features
 from spacy_maverick.doc.sentences import sentence_ends
-from spacy_maverick.model.modules.antecedents import AntecedentClusterer, DirectPairScorer
+from spacy_maverick.model.modules.antecedents import AntecedentClusterer
 from spacy_maverick.model.modules.mentions import spans_to_sentence_end
+from spacy_maverick.model.modules.pair_scorers import DirectPairScorer
 from spacy_maverick.pretrained.authors_model import make_pipeline
 
 WORDS_PER_START = 8

@@ -70,18 +70,37 @@ def test_mentions_of_a_document_are_scored_in_one_pass(pipelines, variant):
     nlp = pipelines[variant]
     docs = make_docs(nlp)
     extractor = heads_of(nlp).extractor
-    starts, projections = [], []
+    words, starts, ends = [], [], []
     hooks = [
-        listen(extractor.start_classifier, starts),
-        listen(extractor.start_projection, projections),
-        listen(extractor.end_projection, projections),
+        listen(extractor.start_classifier, words),
+        listen(extractor.start_projection, starts),
+        listen(extractor.end_projection, ends),
     ]
     list(nlp.pipe(docs))
     for hook in hooks:
         hook.remove()
-    assert [shape[0] for shape in starts] == [len(doc) for doc in docs]
-    # Once a word and end, and not once a span.
-    assert sum(shape[0] for shape in projections) == 2 * sum(map(len, docs))
+    lengths = [len(doc) for doc in docs]
+    assert [shape[0] for shape in words] == [shape[0] for shape in ends] == lengths
+    # Once for a word that starts a mention, and not for all words, nor once a span.
+    assert 0 < sum(shape[0] for shape in starts) < sum(lengths) / 2
+
+
+def test_an_expert_is_asked_about_the_mentions_of_its_pairs_only(pipelines, monkeypatch):
+    nlp = pipelines["mes"]
+    scorer = heads_of(nlp).clusterer.scorer
+    asked = {}
+    original = scorer.keys
+
+    def keys(expert, starts, ends):
+        asked[expert] = asked.get(expert, 0) + len(starts)
+        return original(expert, starts, ends)
+
+    monkeypatch.setattr(scorer, "keys", keys)
+    list(nlp.pipe(make_docs(nlp)))
+    n_mentions = asked.pop(-1)
+    assert len(asked) > 2
+    assert all(n <= n_mentions for n in asked.values())
+    assert sum(asked.values()) < 0.8 * scorer.n_experts * n_mentions
 
 
 @torch.no_grad()

@@ -45,10 +45,11 @@ from spacy import registry
 from ..doc.categories import CATEGORIES, PronounSource, pronoun_table
 from ..doc.surface import pronoun_groups
 from .heads import MaverickModel, Tok2Vec, maverick_model
-from .modules.antecedents import AntecedentClusterer, BiaffinePairScorer, DirectPairScorer
+from .modules.antecedents import AntecedentClusterer
 from .modules.incremental import IncrementalClusterer, PrevIncrementalClusterer
 from .modules.maverick import Maverick
 from .modules.mentions import MentionExtractor
+from .modules.pair_scorers import BiaffinePairScorer, DirectPairScorer
 
 
 @registry.architectures("spacy-maverick.S2E.v1")

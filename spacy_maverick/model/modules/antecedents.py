@@ -7,130 +7,12 @@ from torch import Tensor, nn
 from ...doc.categories import CATEGORIES, PairCategories
 from ...doc.surface import Surface
 from .joining import Joining, voices_of
-from .layers import FullyConnected, least_logit, rows_at, split_rows
+from .layers import least_logit, rows_at, split_rows
 from .pair_features import MentionFeatures, PairFeatureScorer, mention_features
+from .pair_scorers import BiaffinePairScorer, DirectPairScorer, DistanceScorer, Experts
 from .reach import check_reach, within_reach
 
 MAX_SURENESS = 3.0
-
-
-class DirectPairScorer(nn.Module):
-    """Scores pairs of mentions as the released Maverick_s2e does: a mention's states pass through
-    four networks, one for each combination of start and end, and meet the bare states of the
-    antecedent.
-
-    width (int): Width of a word's state.
-    hidden_size (int): Width of the networks.
-    dropout (float): Dropout in the networks.
-    """
-
-    def __init__(self, width: int, hidden_size: int, dropout: float) -> None:
-        super().__init__()
-        self.start_to_start = FullyConnected(width, hidden_size, width, dropout)
-        self.start_to_end = FullyConnected(width, hidden_size, width, dropout)
-        self.end_to_start = FullyConnected(width, hidden_size, width, dropout)
-        self.end_to_end = FullyConnected(width, hidden_size, width, dropout)
-
-    def forward(self, starts: Tensor, ends: Tensor, asked: int = 0) -> tuple[Tensor, Tensor]:
-        """Turn mentions into what their pairs are dot products of.
-
-        starts (Tensor): State of each mention's start. *Shape:* (n_mentions, width)
-        ends (Tensor): State of each mention's end. *Shape:* (n_mentions, width)
-        asked (int): The first mention that is ever the later of a pair.
-        RETURNS (Tuple[Tensor, Tensor]): Each mention as the later of a pair and as the antecedent.
-            *Shape:* (1, n_mentions - asked, 2 * width) and (1, n_mentions, 2 * width)
-        """
-        meets_start = self.start_to_start(starts[asked:]) + self.end_to_start(ends[asked:])
-        meets_end = self.start_to_end(starts[asked:]) + self.end_to_end(ends[asked:])
-        queries = torch.cat([meets_start, meets_end], dim=-1)
-        return queries.unsqueeze(0), torch.cat([starts, ends], dim=-1).unsqueeze(0)
-
-
-class BiaffinePairScorer(nn.Module):
-    """Scores pairs of mentions as the paper writes it: networks F_s and F_e for the start and the
-    end of both mentions, and four matrices between them; all of it once for each expert.
-
-    Scores are divided by the root of the width, as in attention. Adafactor moves every weight by
-    about the learning rate, whatever the gradient, and a score sums up all moves of a matrix:
-    undivided, one step moves scores by tens, and the experts drown the other losses.
-
-    width (int): Width of a word's state.
-    hidden_size (int): Width of an expert's representation of a word.
-    n_experts (int): Number of experts.
-    dropout (float): Dropout in the networks.
-    """
-
-    def __init__(self, width: int, hidden_size: int, n_experts: int, dropout: float) -> None:
-        super().__init__()
-        self.n_experts = n_experts
-        self.scale = hidden_size**-0.5
-        # The experts share the first layer, which is wider where there are several of them.
-        shared = hidden_size if n_experts == 1 else 2 * hidden_size
-        self.start_networks = FullyConnected(width, shared, n_experts * hidden_size, dropout)
-        self.end_networks = FullyConnected(width, shared, n_experts * hidden_size, dropout)
-        for name in ("start_to_start", "start_to_end", "end_to_start", "end_to_end"):
-            weight = torch.empty(n_experts, hidden_size, hidden_size)
-            nn.init.normal_(weight, std=hidden_size**-0.5)  # so that first logits are about 1
-            self.register_parameter(f"{name}_weight", nn.Parameter(weight))
-            bias = nn.Parameter(torch.zeros(n_experts, hidden_size))
-            self.register_parameter(f"{name}_bias", bias)
-
-    def forward(self, starts: Tensor, ends: Tensor, asked: int = 0) -> tuple[Tensor, Tensor]:
-        """Turn mentions into what their pairs are dot products of.
-
-        starts (Tensor): State of each mention's start. *Shape:* (n_mentions, width)
-        ends (Tensor): State of each mention's end. *Shape:* (n_mentions, width)
-        asked (int): The first mention that is ever the later of a pair.
-        RETURNS (Tuple[Tensor, Tensor]): Each mention as the later of a pair and as the antecedent.
-            *Shape:* (n_experts, n_mentions - asked, 2 * hidden_size) and
-            (n_experts, n_mentions, 2 * hidden_size)
-        """
-        start = self._by_expert(self.start_networks(starts))
-        end = self._by_expert(self.end_networks(ends))
-        keys = torch.cat([start, end], dim=-1)
-        start, end = start[:, asked:], end[:, asked:]
-        meets_start = self._meet("start_to_start", start) + self._meet("end_to_start", end)
-        meets_end = self._meet("start_to_end", start) + self._meet("end_to_end", end)
-        return torch.cat([meets_start, meets_end], dim=-1), keys
-
-    def _by_expert(self, stacked: Tensor) -> Tensor:
-        return stacked.unflatten(-1, (self.n_experts, -1)).transpose(0, 1)
-
-    def _meet(self, name: str, states: Tensor) -> Tensor:
-        weight = self.get_parameter(f"{name}_weight")
-        bias = self.get_parameter(f"{name}_bias")
-        return (states @ weight + bias.unsqueeze(1)) * self.scale
-
-
-class DistanceScorer(nn.Module):
-    """Scores pairs by how far apart they stand, for encoders that read a document in windows and
-    so cannot tell: one number for each category of pairs and each doubling of the distance.
-
-    n_categories (int): Number of categories.
-    """
-
-    # The last of them is for distances of 2,048 words and more.
-    n_doublings = 12
-
-    def __init__(self, n_categories: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.zeros(n_categories, self.n_doublings))
-
-    def forward(self, later: Tensor, earlier: Tensor, chosen: Tensor | None) -> Tensor:
-        """Score pairs.
-
-        later (Tensor): First word of each later mention. *Shape:* (n_rows,)
-        earlier (Tensor): First word of each mention that may be the earlier one.
-            *Shape:* (n_columns,)
-        chosen (Optional[Tensor]): Category of each pair. *Shape:* (n_rows, n_columns)
-        RETURNS (Tensor): The scores. *Shape:* (n_rows, n_columns)
-        """
-        distances = later.unsqueeze(1) - earlier
-        borders = 2 ** torch.arange(1, self.n_doublings, device=distances.device)
-        doublings = torch.bucketize(distances, borders, right=True)
-        if chosen is not None:
-            doublings = doublings + self.n_doublings * chosen
-        return rows_at(self.weight.view(-1), doublings.view(-1)).view_as(distances)
 
 
 class AntecedentClusterer(nn.Module):
@@ -282,8 +164,8 @@ class AntecedentClusterer(nn.Module):
         starts, ends = mentions.unbind(1)
         sides = self.scorer(rows_at(first, starts), rows_at(last, ends))
         for rows in split_rows(len(mentions), len(mentions)):
-            queries, keys = sides[0][:, rows], sides[1][:, : rows.stop]
-            yield rows, self._block(queries, keys, starts, rows, categories, features)
+            block = sides.queries[rows] @ sides.keys[: rows.stop].T
+            yield rows, self._add(block, sides.experts, starts, rows, categories, features)
 
     def _within_reach(
         self, first, last, mentions, categories, surface, heads
@@ -295,12 +177,13 @@ class AntecedentClusterer(nn.Module):
             places = torch.from_numpy(columns).to(mentions.device)
             starts, ends = mentions[places].unbind(1)
             own = slice(len(columns) - (rows.stop - rows.start), len(columns))
-            queries, keys = self.scorer(rows_at(first, starts), rows_at(last, ends), own.start)
+            sides = self.scorer(rows_at(first, starts), rows_at(last, ends), own.start)
             support = (
                 None if categories is None else categories.at(columns),
                 None if features is None else features.at(places),
             )
-            yield rows, columns, self._block(queries, keys, starts, own, *support)
+            block = sides.queries @ sides.keys.T
+            yield rows, columns, self._add(block, sides.experts, starts, own, *support)
 
     def _features(self, surface: Surface | None, mentions: Tensor) -> MentionFeatures | None:
         if self.features is None:
@@ -310,31 +193,33 @@ class AntecedentClusterer(nn.Module):
         n_groups = self.features.n_kinds - 2
         return mention_features(surface, mentions.cpu().numpy(), n_groups, mentions.device)
 
-    def _block(self, queries, keys, starts, rows, categories, features) -> Tensor:
-        """The logits of some mentions, with queries, and all up to the last of them, with keys."""
-        block = queries[-1] @ keys[-1].T
+    def _add(self, block, experts, starts, rows, categories, features) -> Tensor:
+        """Add to the logits of some mentions with all up to the last of them what else counts: the
+        experts of their categories, distances, features."""
         chosen = None
         if self.needs_categories:
             chosen = torch.from_numpy(categories.block(rows.start, rows.stop)).to(block.device)
-            block = self._add_experts(block, queries, keys, chosen)
+            block = _add_experts(block, experts, rows.start, chosen)
         if self.distances is not None:
             block = block + self.distances(starts[rows], starts[: rows.stop], chosen)
         if self.features is not None:
             block = block + self.features(features, rows, chosen)
         return block
 
-    def _add_experts(self, block, queries, keys, chosen):
-        """Add each category's expert where pairs of the category are: on the rows and columns
-        that have any."""
-        for expert in range(len(CATEGORIES)):
-            pairs = chosen == expert
-            rows, columns = pairs.any(1).nonzero().squeeze(1), pairs.any(0).nonzero().squeeze(1)
-            if len(rows) == 0:
-                continue
-            own = rows_at(queries[expert], rows) @ rows_at(keys[expert], columns).T
-            place = (rows.unsqueeze(1), columns)
-            block[place] = block[place] + own * pairs[place]
-        return block
+
+def _add_experts(block: Tensor, experts: Experts, first: int, chosen: Tensor) -> Tensor:
+    """Add each category's expert where pairs of the category are: on the rows and columns that have
+    any. What is no pair, since the column's mention is not the earlier one, is not asked about."""
+    is_pair = torch.ones_like(chosen, dtype=torch.bool).tril(first - 1)
+    for expert in range(len(CATEGORIES)):
+        pairs = (chosen == expert) & is_pair
+        rows, columns = pairs.any(1).nonzero().squeeze(1), pairs.any(0).nonzero().squeeze(1)
+        if len(rows) == 0:
+            continue
+        place = (rows.unsqueeze(1), columns)
+        logits = experts.logits(expert, first + rows, columns)
+        block[place] = block[place] + logits * pairs[place]
+    return block
 
 
 def _join(

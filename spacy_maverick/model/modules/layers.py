@@ -33,8 +33,17 @@ class FullyConnected(nn.Module):
 
         *Shape:* (..., n_hidden) → (..., n_out)
         """
-        activated = nn.functional.gelu(self.dropout(hidden))
-        return self.output(self.norm(activated))
+        return self.output(self._normed(hidden))
+
+    def activate(self, inputs: Tensor) -> Tensor:
+        """All that comes before the last linear layer, for callers that need a part of its output.
+
+        *Shape:* (..., n_in) → (..., n_hidden)
+        """
+        return self._normed(self.hidden(inputs))
+
+    def _normed(self, hidden: Tensor) -> Tensor:
+        return self.norm(nn.functional.gelu(self.dropout(hidden)))
 
 
 def least_logit(setting: str, probability: float) -> float:

@@ -48,7 +48,8 @@ class MentionExtractor(nn.Module):
         """
         if len(spans) == 0:
             return first.new_zeros(0)
-        return self._combine(*self._halves(first, last), spans)
+        starts = spans[:, 0].unique()
+        return self._combine(starts, *self._halves(rows_at(first, starts), last), spans)
 
     def mention_logits(self, first: Tensor, last: Tensor, mentions: Tensor) -> Tensor:
         """Score mentions by the less sure of their two steps.
@@ -77,13 +78,13 @@ class MentionExtractor(nn.Module):
         starts = ((self.start_logits(first) > self.min_logit) & is_word).nonzero().squeeze(1)
         if len(starts) == 0:
             return starts.new_zeros(0, 2)
-        halves = self._halves(first, last)
+        halves = self._halves(rows_at(first, starts), last)
         longest = int((sentence_ends[starts] - starts).max())
         most = max(SOME_MENTIONS, MENTIONS_PER_WORD * len(first))
         mentions, logits = starts.new_zeros(0, 2), first.new_zeros(0).float()
         for block in split_rows(len(starts), longest):
             spans = spans_to_sentence_end(starts[block], sentence_ends, is_word)
-            of_spans = self._combine(*halves, spans)
+            of_spans = self._combine(starts, *halves, spans)
             kept = of_spans > self.min_logit
             mentions = torch.cat([mentions, spans[kept]])
             logits = torch.cat([logits, of_spans[kept]])
@@ -93,8 +94,11 @@ class MentionExtractor(nn.Module):
         return mentions
 
     def _halves(self, first: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
-        """The classifier's first layer is linear in the pair of words, so it is computed once a
-        word, and added up for each span."""
+        """The classifier's first layer is linear in the pair of words, so it is computed once for
+        each start and once for each word as an end, and added up for each span.
+
+        *Shape:* (n_starts, width), (n_words, width) → (n_starts, hidden), (n_words, hidden)
+        """
         hidden = self.span_classifier.hidden
         # The end stands before the start in the pair, as in the released weights.
         end_weight, start_weight = hidden.weight.chunk(2, dim=1)
@@ -102,11 +106,14 @@ class MentionExtractor(nn.Module):
         start_half += hidden.bias
         return start_half, by_blocks(lambda x: self.end_projection(x) @ end_weight.T, last)
 
-    def _combine(self, start_half: Tensor, end_half: Tensor, spans: Tensor) -> Tensor:
+    def _combine(
+        self, starts: Tensor, start_half: Tensor, end_half: Tensor, spans: Tensor
+    ) -> Tensor:
+        """Score spans by the halves of their starts, which are in order, and of all ends."""
         logits = []
         for block in split_rows(len(spans), start_half.shape[1]):
-            starts, ends = spans[block].unbind(1)
-            pair = rows_at(start_half, starts) + rows_at(end_half, ends)
+            first, last = spans[block].T.contiguous()
+            pair = rows_at(start_half, torch.searchsorted(starts, first)) + rows_at(end_half, last)
             logits.append(self.span_classifier.finish(pair).squeeze(-1))
         return torch.cat(logits).float()
 

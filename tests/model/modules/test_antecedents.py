@@ -4,8 +4,9 @@ import torch
 
 from spacy_maverick.model.decoding import decode
 from spacy_maverick.model.modules import antecedents, layers
-from spacy_maverick.model.modules.antecedents import AntecedentClusterer, BiaffinePairScorer
+from spacy_maverick.model.modules.antecedents import AntecedentClusterer
 from spacy_maverick.model.modules.maverick import Links
+from spacy_maverick.model.modules.pair_scorers import BiaffinePairScorer
 
 SURENESS = torch.linspace(-5, 5, 40)
 

@@ -47,7 +47,7 @@ def test_a_threshold_is_a_probability_of_start_and_of_span():
     extractor, (first, last, ends, _) = make_case()
     starts = extractor.start_logits(first).sigmoid()
     spans = torch.tensor([(i, j) for i in range(N_WORDS) for j in range(i, int(ends[i]))])
-    of_spans = extractor._combine(*extractor._halves(first, last), spans).sigmoid()
+    of_spans = extractor.span_logits(first, last, spans).sigmoid()
     for threshold in (0.3, 0.8):
         taken = (starts[spans[:, 0]] > threshold) & (of_spans > threshold)
         assert extract(threshold) == {tuple(span) for span in spans[taken].tolist()}

@@ -7,12 +7,13 @@ from spacy_maverick.doc.categories import pronoun_table
 from spacy_maverick.doc.extensions import register_extensions
 from spacy_maverick.doc.surface import pronoun_groups, surface_of
 from spacy_maverick.model.modules import layers
-from spacy_maverick.model.modules.antecedents import AntecedentClusterer, BiaffinePairScorer
+from spacy_maverick.model.modules.antecedents import AntecedentClusterer
 from spacy_maverick.model.modules.pair_features import (
     MentionFeatures,
     PairFeatureScorer,
     mention_features,
 )
+from spacy_maverick.model.modules.pair_scorers import BiaffinePairScorer
 
 TABLE = pronoun_table("en")
 N_GROUPS = len(pronoun_groups(TABLE))

@@ -3,9 +3,10 @@ import pytest
 import torch
 
 from spacy_maverick.doc.categories import NOT_PRONOUN, WordFeatures, pair_categories
-from spacy_maverick.model.modules.antecedents import AntecedentClusterer, BiaffinePairScorer
+from spacy_maverick.model.modules.antecedents import AntecedentClusterer
 from spacy_maverick.model.modules.choices import Decoding
 from spacy_maverick.model.modules.incremental import PrevIncrementalClusterer
+from spacy_maverick.model.modules.pair_scorers import BiaffinePairScorer
 from spacy_maverick.model.modules.reach import REMEMBERED, head_words, within_reach
 
 N = 200
@@ -72,10 +73,10 @@ def test_pairs_grow_with_the_text_and_not_with_its_square(monkeypatch):
     def n_pairs(n, reach):
         clusterer, inputs = make_case(members=2, reach=reach)
         counted = []
-        original = clusterer._block
+        original = clusterer._add
         monkeypatch.setattr(
             clusterer,
-            "_block",
+            "_add",
             lambda *given: counted.append(original(*given)) or counted[-1],
         )
         first, last, mentions, *rest, heads = inputs
