@@ -1,5 +1,6 @@
 """The encoders as spaCy knows them."""
 
+from collections.abc import Callable
 from typing import Any
 
 from spacy.tokens import Doc
@@ -8,9 +9,11 @@ from spacy_transformers.data_classes import FullTransformerBatch
 from spacy_transformers.layers.split_trf import split_trf_batch
 from spacy_transformers.layers.trfs2arrays import trfs2arrays
 from thinc.api import Model, chain
+from thinc.layers.chain import forward as chain_forward
+from thinc.layers.chain import init as chain_init
 from thinc.types import Floats2d, Ragged
 
-from .thinc_model import make_model
+from .thinc_model import make_model, predict_first_last
 from .torch_module import AttentionKind, CpuPrecision, EncoderSettings
 
 
@@ -142,4 +145,15 @@ def Tok2VecDocTransformer(
     )
     # The same tree as that of a listener after `nlp.replace_listeners`, so that either loads the
     # other's weights.
-    return chain(chain(encoder, split_trf_batch()), trfs2arrays(pooling, grad_factor))
+    model: Model = chain(chain(encoder, split_trf_batch()), trfs2arrays(pooling, grad_factor))
+    return Model(model.name, forward, init=chain_init, dims={"nO": None}, layers=model.layers)
+
+
+def forward(
+    model: Model[list[Doc], list[Floats2d]], docs: list[Doc], is_train: bool
+) -> tuple[list[Floats2d], Callable[[list[Floats2d]], list[Doc]]]:
+    """Run the layers of `Tok2VecDocTransformer` one after another, or go straight to the result."""
+    (encoder, _), (pooling,) = (part.layers for part in model.layers)
+    if is_train or not pooling.attrs.get("first_last"):
+        return chain_forward(model, docs, is_train)
+    return predict_first_last(encoder, docs), lambda d_states: docs

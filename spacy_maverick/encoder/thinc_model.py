@@ -21,7 +21,7 @@ from thinc.api import (
     xp2torch,
 )
 from thinc.shims import Shim
-from thinc.types import Floats3d, Ints1d, Ragged
+from thinc.types import Floats2d, Floats3d, Ints1d, Ragged
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 from transformers.utils import ModelOutput
 
@@ -220,6 +220,28 @@ def forward(
         return docs
 
     return output, backprop
+
+
+def predict_first_last(model: Model, docs: list[Doc]) -> list[Floats2d]:
+    """Predict what `reduce_first_last` would make of the output, without that output: the states of
+    all pieces and their copies on the way would be three quarters of the memory of a book.
+
+    model (Model[List[Doc], FullTransformerBatch]): The model.
+    docs (List[Doc]): The documents.
+    RETURNS (List[Floats2d]): The states of each word's first and last piece, side by side, of each
+        document. *Shape:* (n_words, 2 * width) each
+    """
+    encoder = encoder_module(model)
+    filled = [doc for doc in docs if len(doc)]
+    if not filled:
+        return [model.ops.alloc2f(0, 0) for _ in docs]
+    _, batches, n_rows = encoder.plan(filled, first_last=True)
+    shim = cast(PyTorchShim, model.shims[0])
+    arguments = (batches, n_rows, encoder.prediction_precision())
+    states = shim.predict(ArgsKwargs(args=arguments, kwargs={}))
+    words = cast(Floats2d, torch2xp(states.view(n_rows // 2, -1)))
+    ends = np.cumsum([len(doc) for doc in docs])
+    return [words[end - len(doc) : end] for doc, end in zip(docs, ends, strict=True)]
 
 
 def _align(lengths: np.ndarray) -> Ragged:

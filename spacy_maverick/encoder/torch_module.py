@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+import numpy as np
 import torch
 from spacy.tokens import Doc
 from thinc.api import get_torch_default_device
@@ -26,7 +27,7 @@ from .kernels.attention import Kind as AttentionKind
 from .kernels.attention import attention_in_use, use_attention
 from .kernels.eight_bits import eight_bit_products, is_fast_in_eight_bits, prepare_eight_bits
 from .pieces import DocPieces, doc_pieces, special_pieces
-from .windows import Cutting, cut_windows
+from .windows import Cutting, cut_windows, keep_first_and_last
 
 #: How products are computed.
 Precision = Literal["float32", "bfloat16", "int8"]
@@ -154,10 +155,14 @@ class EncoderModule(torch.nn.Module):
             self.set_encoder(*encoder_from_bytes(message))
         return self
 
-    def plan(self, docs: Sequence[Doc]) -> tuple[list[DocPieces], list[WindowBatch], int]:
+    def plan(
+        self, docs: Sequence[Doc], first_last: bool = False
+    ) -> tuple[list[DocPieces], list[WindowBatch], int]:
         """Plan how to encode documents.
 
         docs (Sequence[Doc]): Documents with at least one word each.
+        first_last (bool): Whether to keep two states of each word, of its first and of its last
+            piece, instead of those of all pieces.
         RETURNS (Tuple[List[DocPieces], List[WindowBatch], int]): The pieces of each document, the
             batches to run, and the number of states they give.
         """
@@ -174,6 +179,9 @@ class EncoderModule(torch.nn.Module):
         for doc in pieces:
             windows += cut_windows(doc, self.cutting, first_row=n_rows)
             n_rows += int(doc.lengths.clip(min=1).sum())
+        if first_last:
+            lengths = np.concatenate([doc.lengths for doc in pieces]).clip(min=1)
+            windows, n_rows = keep_first_and_last(windows, lengths), 2 * len(lengths)
         batches = batch_windows(
             windows,
             max_cost=self.settings.max_batch_cost,

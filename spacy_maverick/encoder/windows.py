@@ -87,6 +87,31 @@ def piece_rows(lengths: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.repeat(lengths > 0, np.maximum(lengths, 1)))
 
 
+def keep_first_and_last(windows: list[Window], lengths: np.ndarray) -> list[Window]:
+    """Keep the states of each word's first and last piece alone, in rows next to each other, so
+    that two rows together are the word. A word of one piece has its state twice.
+
+    windows (List[Window]): The windows of all documents, whose rows are those of pieces.
+    lengths (ndarray): Rows per word, of all documents. *Shape:* (n_words,)
+    RETURNS (List[Window]): The same windows, with 2 * n_words rows.
+    """
+    ends = np.cumsum(lengths)
+    words = np.repeat(np.arange(len(lengths)), lengths)
+    answer = []
+    for window in windows:
+        of_rows = words[window.rows]
+        is_last = window.rows == ends[of_rows] - 1
+        is_first = window.rows == (ends - lengths)[of_rows]
+        answer.append(
+            Window(
+                ids=window.ids,
+                kept=np.concatenate([window.kept[is_first], window.kept[is_last]]),
+                rows=np.concatenate([2 * of_rows[is_first], 2 * of_rows[is_last] + 1]),
+            )
+        )
+    return answer
+
+
 def cut_windows(pieces: DocPieces, cutting: Cutting, first_row: int = 0) -> list[Window]:
     """Cut a document into windows, at the ends of sentences where possible, and choose for each
     word the window in which it stands furthest from an edge. The edges of the document do not

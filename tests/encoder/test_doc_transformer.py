@@ -9,6 +9,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 from spacy_transformers.data_classes import TransformerData
 from thinc.api import reduce_first, reduce_last, reduce_mean
+from thinc.layers.chain import forward as chain_forward
 from tiny_encoders import FAMILIES, TEXTS
 from transformers import AutoModel, AutoTokenizer
 
@@ -100,6 +101,27 @@ def test_every_pooling_takes_words_without_pieces(tiny_encoder, pooling):
     assert_allclose(states[0][[0, 2]], 0)
     assert_allclose(states[1], 0)
     backprop([np.ones_like(state) for state in states])
+
+
+@pytest.mark.parametrize("window", [None, 40])
+def test_prediction_goes_straight_to_first_and_last_pieces(tiny_encoder, window, monkeypatch):
+    """The same numbers as by way of all pieces, of which no table is made."""
+    model = Tok2VecDocTransformer(str(tiny_encoder()), reduce_first_last(), window=window)
+    model.initialize()
+    docs = [make_doc(words) for words in (ODD_WORDS, [], long_words(250), ["\n"], ["Ada"])]
+    expected, _ = chain_forward(model, docs, is_train=False)
+    n_rows = []
+    encoder = encoder_module(model)
+    forward = encoder.forward
+    monkeypatch.setattr(
+        encoder, "forward", lambda b, n, *rest: n_rows.append(n) or forward(b, n, *rest)
+    )
+    states = model.predict(docs)
+    assert n_rows == [2 * sum(map(len, docs))]
+    for doc, one, other in zip(docs, expected, states, strict=True):
+        assert len(other) == len(doc)
+        np.testing.assert_array_equal(one.reshape(other.shape), other)
+    assert [len(state) for state in model.predict([make_doc([])])] == [0]
 
 
 @pytest.mark.parametrize("family", FAMILIES)

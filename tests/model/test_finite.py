@@ -9,7 +9,7 @@ from thinc.api import Adam, Linear, PyTorchWrapper, chain
 from tiny_pipelines import make_nlp
 from weights import weights_of
 
-from spacy_maverick.model.finite import check_gradients
+from spacy_maverick.model.finite import check_finite, check_gradients
 from spacy_maverick.model.heads import get_heads
 
 NAME = "maverick_coref"
@@ -144,3 +144,13 @@ def test_weights_are_read_once_until_they_change(untrained, monkeypatch):
     doc = make_doc(LOVELACE, untrained.vocab)
     untrained.update([Example(make_doc(LOVELACE, untrained.vocab, gold=False), doc)])
     assert is_read()
+
+
+def test_the_last_word_of_a_long_text_is_looked_at(monkeypatch):
+    """States are looked at in blocks, since those of a book are large."""
+    monkeypatch.setattr("spacy_maverick.model.finite.BLOCK", 4)
+    states, heads, tok2vec = np.zeros((9, 2), dtype="f"), torch.nn.Linear(2, 2), Linear(2, 2)
+    check_finite([states], heads, tok2vec)
+    states[8, 1] = np.inf
+    with pytest.raises(ValueError, match="the states of words from 'linear' have NaN or infinity"):
+        check_finite([states[:0], states], heads, tok2vec)

@@ -127,7 +127,8 @@ class AntecedentClusterer(nn.Module):
             spans = mentions.cpu().numpy()
             voices = voices_of(surface, spans) if self.one_voice and surface else None
             joining = Joining(spans, self.members, self.min_logit, self.overlaps, voices)
-        links, best = [], []
+        # Made before the blocks: what stays between large tensors that come and go leaves holes.
+        links, best = mentions.new_zeros(len(mentions)), first.new_zeros(len(mentions)).float()
         compared: Iterator[tuple[slice, np.ndarray, Tensor]]
         if self.reach is None or len(mentions) <= self.reach:
             blocks = self._blocks(first, last, mentions, categories, surface)
@@ -142,19 +143,17 @@ class AntecedentClusterer(nn.Module):
                 array = pairs.float().cpu().numpy()
                 chosen_by = array if block is pairs else block.float().cpu().numpy()
                 answers = _join(joining, rows, columns, chosen_by, array)
-                best.append(first.new_tensor([logit for logit, _ in answers]))
-                links.append(mentions.new_tensor([antecedent for _, antecedent in answers]))
+                best[rows] = best.new_tensor([logit for logit, _ in answers])
+                links[rows] = links.new_tensor([antecedent for _, antecedent in answers])
                 continue
             n_before = len(columns) - len(block)
             earlier = torch.ones_like(block, dtype=torch.bool).tril(n_before - 1)
             logits, antecedents = block.masked_fill(~earlier, -torch.inf).max(dim=1)
-            links.append(numbers[antecedents].masked_fill(logits <= self.min_logit, -1))
+            links[rows] = numbers[antecedents].masked_fill(logits <= self.min_logit, -1)
             chosen = pairs.gather(1, antecedents.unsqueeze(1)).squeeze(1)
-            best.append(chosen.masked_fill(logits == -torch.inf, -torch.inf))
-        if not links:
-            return mentions.new_zeros(0), first.new_zeros(0)
+            best[rows] = chosen.masked_fill(logits == -torch.inf, -torch.inf).float()
         factor, summand = self.calibration
-        return torch.cat(links), factor * torch.cat(best).float() + summand
+        return links, factor * best + summand
 
     def _blocks(
         self, first, last, mentions, categories, surface=None

@@ -1,3 +1,5 @@
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor, nn
 
@@ -56,11 +58,15 @@ class MentionExtractor(nn.Module):
 
         *Shape:* (n_words, width), (n_words, width), (n_mentions, 2) → (n_mentions,)
         """
-        # Mentions are few among the words, so only their own are looked at.
-        first, last = rows_at(first, mentions[:, 0]), rows_at(last, mentions[:, 1])
-        rows = torch.arange(len(mentions), device=mentions.device)
-        spans = torch.stack([rows, rows], dim=1)
-        return torch.minimum(self.start_logits(first), self.span_logits(first, last, spans))
+        logits = [first.new_zeros(0).float()]
+        for block in split_rows(len(mentions), first.shape[1]):
+            starts, ends = mentions[block].unbind(1)
+            # Mentions are few among the words, so only their own are looked at.
+            of_starts, of_ends = rows_at(first, starts), rows_at(last, ends)
+            spans = torch.arange(len(starts), device=starts.device).unsqueeze(1).expand(-1, 2)
+            of_spans = self.span_logits(of_starts, of_ends, spans)
+            logits.append(torch.minimum(self.start_logits(of_starts), of_spans))
+        return torch.cat(logits)
 
     def extract(
         self, first: Tensor, last: Tensor, sentence_ends: Tensor, is_word: Tensor
@@ -78,13 +84,9 @@ class MentionExtractor(nn.Module):
         starts = ((self.start_logits(first) > self.min_logit) & is_word).nonzero().squeeze(1)
         if len(starts) == 0:
             return starts.new_zeros(0, 2)
-        halves = self._halves(rows_at(first, starts), last)
-        longest = int((sentence_ends[starts] - starts).max())
         most = max(SOME_MENTIONS, MENTIONS_PER_WORD * len(first))
         mentions, logits = starts.new_zeros(0, 2), first.new_zeros(0).float()
-        for block in split_rows(len(starts), longest):
-            spans = spans_to_sentence_end(starts[block], sentence_ends, is_word)
-            of_spans = self._combine(starts, *halves, spans)
+        for spans, of_spans in self._scored_spans(first, last, starts, sentence_ends, is_word):
             kept = of_spans > self.min_logit
             mentions = torch.cat([mentions, spans[kept]])
             logits = torch.cat([logits, of_spans[kept]])
@@ -92,6 +94,22 @@ class MentionExtractor(nn.Module):
                 best = logits.topk(most).indices.sort().values
                 mentions, logits = mentions[best], logits[best]
         return mentions
+
+    def _scored_spans(
+        self, first: Tensor, last: Tensor, starts: Tensor, sentence_ends: Tensor, is_word: Tensor
+    ) -> Iterator[tuple[Tensor, Tensor]]:
+        """Some spans after others, and their logits. What is known of words is known of a stretch
+        of them at a time, so that memory does not grow with the text."""
+        for words in split_rows(*first.shape):
+            own = starts[(starts >= words.start) & (starts < words.stop)]
+            if len(own) == 0:
+                continue
+            ends = sentence_ends[own]
+            halves = self._halves(rows_at(first, own), last[words.start : int(ends.max())])
+            for block in split_rows(len(own), int((ends - own).max())):
+                spans = spans_to_sentence_end(own[block], sentence_ends, is_word)
+                logits = self._combine(own - words.start, *halves, spans - words.start)
+                yield spans, logits
 
     def _halves(self, first: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
         """The classifier's first layer is linear in the pair of words, so it is computed once for

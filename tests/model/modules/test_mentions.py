@@ -103,3 +103,25 @@ def test_networks_of_a_long_text_run_in_blocks(monkeypatch):
     assert sizes == [10] * 10
     for one, other in zip(whole, parts, strict=True):
         torch.testing.assert_close(one, other)
+
+
+@torch.no_grad()
+def test_a_long_text_is_searched_stretch_by_stretch(monkeypatch):
+    """What is known of words is held for a stretch of them and the sentences that begin in it, and
+    what is known of mentions for some of them at a time. The answers are the same."""
+    extractor, (first, last, ends, is_word) = make_case()
+    mentions = extractor.extract(first, last, ends, is_word)
+    logits = extractor.mention_logits(first, last, mentions)
+    held = []
+    combine = extractor._combine
+    extractor._combine = lambda *given: (
+        held.append([len(half) for half in given[:2]]) or combine(*given)
+    )
+    monkeypatch.setattr(layers.split_rows, "__defaults__", (10 * WIDTH,))
+    torch.testing.assert_close(extractor.extract(first, last, ends, is_word), mentions)
+    assert max(starts for starts, _ in held) == 10
+    assert max(of_ends for _, of_ends in held) <= 10 + 8
+    held.clear()
+    torch.testing.assert_close(extractor.mention_logits(first, last, mentions), logits)
+    assert len(mentions) > 10
+    assert max(max(sizes) for sizes in held) == 10
