@@ -4,8 +4,8 @@ scores on dev parts, and words a second in training and prediction.
     python benchmarks/encoders.py training/encoders mpnet-base=FOLDER mobilebert=FOLDER
 
 Each is the name of a file of configs/encoders and where the encoder is. The data is what
-`spacy project run open-corpus` makes. A run that was stopped goes on where it was when the command is
-typed again.
+`spacy project run open-corpus` makes. A run that was stopped goes on where it was when the command
+is typed again.
 """
 
 import json
