@@ -8,6 +8,7 @@ threshold for such blocks does not do: glibc takes none beyond 32 MB, and the en
 """
 
 import ctypes
+import functools
 import os
 from collections.abc import Callable, Mapping
 
@@ -38,24 +39,52 @@ def keep_memory(
         library's own.
     RETURNS (bool): Whether it does.
     """
-    chosen = os.environ if environment is None else environment
-    if chosen.get(SWITCH) == "0" or any(name in chosen for name in USERS_OWN):
-        return False
-    if "glibc.malloc" in chosen.get(TUNABLES, ""):
-        return False
     mallopt = mallopt or _mallopt()
-    if mallopt is None:
+    if mallopt is None or _has_chosen(environment):
         return False
     return all([mallopt(setting, value) for setting, value in SETTINGS.items()])
 
 
+def give_back(
+    environment: Mapping[str, str] | None = None, trim: Callable[[int], int] | None = None
+) -> bool:
+    """Hand free memory back after all, where `keep_memory` keeps it: after a step that will not
+    come again in the same size, so that the next one would find holes that are too small for it.
+
+    environment (Optional[Mapping[str, str]]): Variables, in place of the process's own.
+    trim (Optional[Callable[[int], int]]): What hands memory back, in place of the C library's own.
+    RETURNS (bool): Whether the C library was told to.
+    """
+    trim = trim or _malloc_trim()
+    if trim is None or _has_chosen(environment):
+        return False
+    trim(0)
+    return True
+
+
+def _has_chosen(environment: Mapping[str, str] | None) -> bool:
+    chosen = os.environ if environment is None else environment
+    if chosen.get(SWITCH) == "0" or any(name in chosen for name in USERS_OWN):
+        return True
+    return "glibc.malloc" in chosen.get(TUNABLES, "")
+
+
 def _mallopt() -> Callable[[int, int], int] | None:
-    """The C library's own function, if that is glibc; others have none, or none that listens."""
+    return _of_glibc("mallopt", ctypes.c_int, ctypes.c_int)
+
+
+@functools.cache
+def _malloc_trim() -> Callable[[int], int] | None:
+    return _of_glibc("malloc_trim", ctypes.c_size_t)
+
+
+def _of_glibc(name: str, *types: type) -> Callable[..., int] | None:
+    """A function of the C library, if that is glibc; others have none, or none that listens."""
     try:
         if not (os.confstr("CS_GNU_LIBC_VERSION") or "").startswith("glibc"):
             return None
-        function = ctypes.CDLL(None).mallopt
+        function = getattr(ctypes.CDLL(None), name)
     except (AttributeError, OSError, ValueError):
         return None
-    function.argtypes, function.restype = (ctypes.c_int, ctypes.c_int), ctypes.c_int
+    function.argtypes, function.restype = types, ctypes.c_int
     return function

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from spacy_maverick.allocation import SETTINGS, _mallopt, keep_memory
+from spacy_maverick.allocation import SETTINGS, _mallopt, give_back, keep_memory
 
 # Blocks of 40 MB, made and freed in turn: by default each is a new one to the system.
 SCRIPT = """
@@ -17,6 +17,23 @@ for _ in range(10):
     blocks = [np.ones(5 << 20) for _ in range(2)]
     del blocks
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+# Blocks of 8 MB, each before something small that stays: what is free between these is kept.
+HOLES = """
+from pathlib import Path
+import numpy as np
+from spacy_maverick.allocation import give_back, keep_memory
+
+def pages():
+    return int(Path("/proc/self/statm").read_text().split()[1])
+
+keep_memory()
+made = [np.ones(n) for _ in range(20) for n in (1 << 20, 1 << 10)]
+before = pages()
+made = made[1::2]
+kept = pages()
+give_back()
+print(before - kept, before - pages())
 """
 
 
@@ -40,6 +57,14 @@ def test_a_setting_that_is_refused_is_told():
 )
 def test_what_the_user_chose_stays(environment):
     assert not keep_memory(environment, lambda setting, value: pytest.fail("set all the same"))
+    assert not give_back(environment, lambda n: pytest.fail("called all the same"))
+
+
+def test_memory_is_given_back_when_asked():
+    calls = []
+    assert give_back({}, lambda n: calls.append(n) or 0)
+    assert calls == [0]
+    assert give_back({}) == (_mallopt() is not None)
 
 
 @pytest.mark.skipif(_mallopt() is None, reason="the C library is not glibc")
@@ -50,3 +75,12 @@ def test_blocks_are_used_again():
         return int(subprocess.check_output(command, env=environment, text=True))
 
     assert faults("1") * 10 < faults("0")
+
+
+@pytest.mark.skipif(_mallopt() is None, reason="the C library is not glibc")
+def test_holes_are_given_back():
+    environment = {"SPACY_MAVERICK_KEEP_MEMORY": "1", "PYTHONPATH": ":".join(sys.path)}
+    answer = subprocess.check_output([sys.executable, "-c", HOLES], env=environment, text=True)
+    freed, given_back = map(int, answer.split())
+    # 160 MB are 40,000 pages of 4 KB.
+    assert freed < 4_000 < 30_000 < given_back

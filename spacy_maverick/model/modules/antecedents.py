@@ -4,6 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ...allocation import give_back
 from ...doc.categories import CATEGORIES, PairCategories
 from ...doc.surface import Surface
 from .joining import Joining, voices_of
@@ -67,8 +68,7 @@ class AntecedentClusterer(nn.Module):
         self.needs_categories = getattr(scorer, "n_experts", 1) > 1
         n_categories = len(CATEGORIES) if self.needs_categories else 1
         self.distances = DistanceScorer(n_categories) if distances else None
-        groups = n_pronoun_groups
-        self.features = None if groups is None else PairFeatureScorer(groups)
+        self.features = None if n_pronoun_groups is None else PairFeatureScorer(n_pronoun_groups)
 
     def pair_logits(
         self,
@@ -170,7 +170,7 @@ class AntecedentClusterer(nn.Module):
         self, first, last, mentions, categories, surface, heads
     ) -> Iterator[tuple[slice, np.ndarray, Tensor]]:
         """The same with the mentions within reach alone, and their numbers. Nothing is kept from
-        block to block, so that memory does not grow with the text."""
+        block to block, not even by the C library, so that memory does not grow with the text."""
         features = self._features(surface, mentions)
         for rows, columns in within_reach(len(mentions), self.reach or 0, heads):
             places = torch.from_numpy(columns).to(mentions.device)
@@ -183,6 +183,7 @@ class AntecedentClusterer(nn.Module):
             )
             block = sides.queries @ sides.keys.T
             yield rows, columns, self._add(block, sides.experts, starts, own, *support)
+            give_back()
 
     def _features(self, surface: Surface | None, mentions: Tensor) -> MentionFeatures | None:
         if self.features is None:
