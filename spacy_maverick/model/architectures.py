@@ -32,8 +32,9 @@ reach (Optional[int]): How many mentions before it each one is compared with at 
 link_calibration (Optional[List[float]]): A factor and a summand of the logits from which
     the probabilities of links are told, so that they mean what they say on unseen documents. What
     is linked does not depend on it. The paper has none.
-one_voice (bool): Whether no cluster may have the "I" of two speakers, nor "I" and "you" of one. It
-    needs pair_features, which tell who speaks. The paper's models may.
+one_voice (bool): Whether no cluster may have the "I" or the names of two speakers, nor "I" or the
+    name of one and what he calls "you". It needs pair_features, which tell who speaks. The paper's
+    models may.
 mixed_precision (bool): Whether to use half precision on a GPU.
 """
 

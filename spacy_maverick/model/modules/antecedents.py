@@ -37,7 +37,8 @@ class AntecedentClusterer(nn.Module):
         `reach.within_reach`; None for all of them. In training it is always all.
     calibration (Optional[Tuple[float, float]]): A factor and a summand of the logits of links that
         are handed on. What is linked does not depend on it.
-    one_voice (bool): Whether no cluster may have the "I" of two speakers, nor "I" and "you" of one.
+    one_voice (bool): Whether no cluster may have the "I" or the names of two speakers, nor "I" or
+        the name of one and what he calls "you".
     """
 
     needs_categories: bool

@@ -12,8 +12,9 @@ class Joining:
     members (int): How many mentions of a cluster are asked.
     min_logit (float): The logit above which a mention joins.
     overlaps (bool): Whether a cluster may have mentions that overlap.
-    voices (Optional[Tuple[ndarray, ndarray]]): Who says each mention that is "I", or -1, and who
-        says each that is "you", where nobody can be both. *Shape:* (n_mentions,) both
+    voices (Optional[Tuple[ndarray, ndarray]]): Who says each mention that is "I" or whose name each
+        is, or -1, and who says each that is "you", where nobody can be both. *Shape:*
+        (n_mentions,) both
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class Joining:
 
     def _contradicting(self, mention: int) -> set[int]:
         """Clusters that a mention cannot be of because of who says it: nobody is "you" to himself,
-        and two who say "I" are two."""
+        and two who say "I" are two, as are two names."""
         if self.voices is None:
             return set()
         says_i, says_you = (voices[mention] for voices in self.voices)
@@ -98,17 +99,21 @@ class Joining:
 
 
 def voices_of(surface: Surface, spans: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Find who says the mentions that are "I" or "you".
+    """Find who says the mentions that are "I" or "you", and which are speakers' names and nothing
+    more: "Tom", and not "Tom's keys".
 
     surface (Surface): The document's words.
     spans (ndarray): First and last word of each mention. *Shape:* (n_mentions, 2)
-    RETURNS (Tuple[ndarray, ndarray]): The speaker of each "I" and of each "you", or -1.
-        *Shape:* (n_mentions,) both
+    RETURNS (Tuple[ndarray, ndarray]): The speaker that each "I" and each name is, and the one who
+        says each "you", or -1. *Shape:* (n_mentions,) both
     """
     first, last = spans.T
+    # Counts the places up to each word where another name begins, or none.
+    borders = np.cumsum(np.diff(surface.named, prepend=surface.named[:1]) != 0)
+    named = np.where(borders[first] == borders[last], surface.named[first], NOBODY)
     says_i = np.where(first == last, surface.says_i[first], NOBODY)
     says_you = np.where(first == last, surface.says_you[first], NOBODY)
-    return says_i, says_you
+    return np.where(says_i == NOBODY, named, says_i), says_you
 
 
 def best_cluster(

@@ -1,8 +1,13 @@
 import numpy as np
 import pytest
+import spacy
 
+from spacy_maverick.doc.categories import pronoun_table
+from spacy_maverick.doc.dialogue import make_dialogue
+from spacy_maverick.doc.sentences import sentence_ends
+from spacy_maverick.doc.surface import surface_of
 from spacy_maverick.model.modules import joining
-from spacy_maverick.model.modules.joining import Joining, best_cluster
+from spacy_maverick.model.modules.joining import Joining, best_cluster, voices_of
 
 
 def best_cluster_by_hand(logits, clusters, members):
@@ -101,3 +106,22 @@ def test_two_who_say_i_are_two():
 def test_nobody_is_you_to_himself():
     # Ann's "I", Ann's "you", Bob's "I", Bob's "you", and a name, which may be anybody.
     assert join_all([0, -1, 1, -1, -1], [-1, 0, -1, 1, -1])[:4] == [0, 1, 1, 0]
+
+
+def test_a_speakers_name_is_the_speaker():
+    nlp = spacy.blank("en")
+    turns = [("Ann Lee", "Tom, I saw Ann Lee."), ("Tom", "You took Tom's keys, Ann and Tom did.")]
+    doc = make_dialogue(nlp, turns)
+    surface = surface_of(doc, pronoun_table("en"), sentence_ends([doc])[0])
+    words = [token.text for token in doc]
+    spans = [(i, i) for i in range(len(doc))]
+    full = words.index("Lee")
+    both = words.index("and")
+    spans += [(full - 1, full), (both - 1, both + 1)]
+    is_one, says_you = (voices.tolist() for voices in voices_of(surface, np.array(spans)))
+    ann, tom = is_one[words.index("I")], is_one[0]
+    assert ann != tom and min(ann, tom) >= 0
+    assert [words[i] for i in range(len(doc)) if is_one[i] == tom] == ["Tom", "Tom", "Tom"]
+    assert [words[i] for i in range(len(doc)) if is_one[i] == ann] == ["I", "Ann", "Lee", "Ann"]
+    assert is_one[len(doc) :] == [ann, -1]
+    assert says_you[words.index("You")] == tom
