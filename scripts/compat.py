@@ -3,9 +3,10 @@ that is installed, and writes what came of it into docs/compatibility.md.
 
     python scripts/compat.py                                # all of the fast tests
     python scripts/compat.py --tests tests/model tests/doc  # some of them
+    python scripts/compat.py --pythons 3.13 --kinds newest  # one row; the others stay as they are
 
-torch is the same everywhere, as constraints.txt has it: its older versions for the CPU are not on
-PyPI, where each brings gigabytes of CUDA.
+torch is the same everywhere, as constraints.txt has it. Where only PyPI's build is at hand, an
+environment has 5 GB of CUDA that is not used.
 """
 
 import argparse
@@ -21,6 +22,7 @@ ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "compatibility.md"
 BEGIN, END = "<!-- begin of the table -->", "<!-- end of the table -->"
 PYTHONS = ["3.10", "3.11", "3.12", "3.13"]
+KINDS = ["oldest", "newest"]
 WITH_ALL_BOUNDS = ["3.10", "3.11"]
 LARGE = ["spacy", "thinc", "spacy-transformers", "transformers"]
 TOLD = [*LARGE, "torch", "numpy"]
@@ -99,23 +101,33 @@ def try_versions(
 
 
 def write_table(rows: list[list[str]]) -> None:
-    """Put a table into the page, in place of the one before."""
-    lines = [HEADER, ["---"] * len(HEADER), *rows]
-    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    """Put rows into the table of the page. Others that it has stay."""
     before, rest = PAGE.read_text().split(BEGIN)
-    PAGE.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{rest.split(END)[1]}")
+    table, after = rest.split(END)
+    of = {(row[0], row[1]): row for row in map(cells, table.split("\n")) if row[0] in PYTHONS}
+    of |= {(row[0], row[1]): row for row in rows}
+    places = [(version, kind) for version in PYTHONS for kind in KINDS]
+    lines = [HEADER, ["---"] * len(HEADER), *(of[place] for place in places if place in of)]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    PAGE.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{after}")
+
+
+def cells(line: str) -> list[str]:
+    """The cells of a line of a table."""
+    return [cell.strip() for cell in line.strip("| ").split("|")]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pythons", nargs="+", default=PYTHONS)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     parser.add_argument("--tests", nargs="+", default=[])
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "compat")
     arguments = parser.parse_args()
     rows = []
     for version in arguments.pythons:
         python = find_python(version)
-        for kind in ("oldest", "newest"):
+        for kind in arguments.kinds:
             if python is None:
                 row = [kind, *["" for _ in TOLD], "no such Python here"]
             else:

@@ -342,20 +342,25 @@ def test_settings_of_decoding_belong_to_the_component(nlp, tmp_path):
     def load(**settings):
         return spacy.load(tmp_path, config={"components": {NAME: settings}})
 
+    component = nlp.get_pipe(NAME)
+
+    def at_run_time(name, value):
+        component.cfg[name] = value
+        try:
+            return clusters_of(nlp)
+        finally:
+            component.cfg[name] = None
+
     expected = clusters_of(nlp)
     assert any(expected)
-    assert clusters_of(load(link_threshold=1 - 1e-15)) == [[] for _ in ALL]
-    assert clusters_of(load(mention_threshold=1 - 1e-15)) == [[] for _ in ALL]
+    for name in ("link_threshold", "mention_threshold"):
+        assert at_run_time(name, 1 - 1e-15) == [[] for _ in ALL]
+        # Old versions of confection do not write so many digits.
+        assert at_run_time(name, 1 - 1e-9) == clusters_of(load(**{name: 1 - 1e-9})) != expected
     # As old configs have them, in the block of the architecture.
     in_block = {"link_threshold": 0.9, "link_members": 3, "mention_weight": 2.0, "reach": 2}
     for name, value in in_block.items():
         assert clusters_of(load(model={name: value})) == clusters_of(load(**{name: value}))
-    component = nlp.get_pipe(NAME)
-    component.cfg["link_threshold"] = 1 - 1e-15
-    try:
-        assert clusters_of(nlp) == [[] for _ in ALL]
-    finally:
-        component.cfg["link_threshold"] = None
     assert clusters_of(nlp) == expected
     saved = load(link_threshold=0.9).config["components"][NAME]
     assert (saved["link_threshold"], saved["link_members"]) == (0.9, None)

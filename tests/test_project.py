@@ -62,7 +62,7 @@ def test_the_papers_settings(merge):
     config = merge("clusterers/mes", "encoders/deberta-v3-large", "datasets/ontonotes")
     training = config["training"]
     assert training["optimizer"]["learn_rate"]["initial_rate"] == 2e-5
-    assert training["optimizer"]["head_learn_rate"]["initial_rate"] == 3e-4
+    assert training["optimizer"]["head_learn_rate"]["initial_rate"] == pytest.approx(3e-4)
     assert training["optimizer"]["grad_clip"] == 1.0
     assert training["accumulate_gradient"] == training["batcher"]["size"] == 4
     assert training["patience"] == 20 * training["eval_frequency"]

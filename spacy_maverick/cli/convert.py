@@ -158,6 +158,7 @@ def convert(
         target.parent.mkdir(parents=True, exist_ok=True)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
+            warnings.simplefilter("ignore", DeprecationWarning)  # of other packages, to each other
             _write(_count(itertools.islice(documents, left), report), target, to)
         report.notes += dict.fromkeys(str(warning.message) for warning in caught)
         report.files.append(str(target))

@@ -67,6 +67,7 @@ def warnings_told_once() -> Iterator[None]:
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", MaverickWarning)
+        warnings.simplefilter("ignore", DeprecationWarning)  # of other packages, to each other
         try:
             yield
         finally:

@@ -20,6 +20,7 @@ from transformers.modeling_utils import no_init_weights
 from ..compact_weights import compact_bytes, expand_bytes
 from .pieces import SPEAKER_END, SPEAKER_START
 
+CONFIG = "config.json"
 STORED_FILES = (".json", ".safetensors")
 
 
@@ -114,6 +115,10 @@ def encoder_to_bytes(transformer: PreTrainedModel, tokenizer: PreTrainedTokenize
         files = {path.name: path.read_bytes() for path in paths}
     for name in filter(_has_weights, files):
         files[name] = compact_bytes(files[name])
+    config = srsly.json_loads(files[CONFIG])
+    # Up to Transformers 4.49 the config says which folder of this machine the encoder came from.
+    if config.pop("_name_or_path", None) is not None:
+        files[CONFIG] = json.dumps(config, indent=2, sort_keys=True).encode() + b"\n"
     return srsly.msgpack_dumps(files)
 
 

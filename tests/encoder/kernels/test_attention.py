@@ -71,7 +71,8 @@ def run(model, states, mask):
     """Outputs of the real pieces, and the gradients of inputs and of all parameters."""
     model.zero_grad()
     states = states.clone().requires_grad_()
-    output = model(inputs_embeds=states, attention_mask=mask).last_hidden_state[mask.bool()]
+    # A copy: the first versions that we allow add positions to what they are given, in place.
+    output = model(inputs_embeds=1 * states, attention_mask=mask).last_hidden_state[mask.bool()]
     target = torch.randn(output.shape, generator=torch.Generator().manual_seed(2))
     (output * target.to(output)).sum().backward()
     found = {"output": output.detach(), "states": states.grad}
