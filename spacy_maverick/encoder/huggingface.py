@@ -116,7 +116,7 @@ def encoder_to_bytes(transformer: PreTrainedModel, tokenizer: PreTrainedTokenize
     for name in filter(_has_weights, files):
         files[name] = compact_bytes(files[name])
     config = srsly.json_loads(files[CONFIG])
-    # Up to Transformers 4.49 the config says which folder of this machine the encoder came from.
+    # Older versions of Transformers write which folder of this machine the encoder came from.
     if config.pop("_name_or_path", None) is not None:
         files[CONFIG] = json.dumps(config, indent=2, sort_keys=True).encode() + b"\n"
     return srsly.msgpack_dumps(files)
