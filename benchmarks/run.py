@@ -48,10 +48,16 @@ def main() -> None:
     names = [str(n) for n in options.lengths] + [MANY] * bool(options.many)
     timed = {name: _n_words(texts[name]) for name in names}
     results = measure(chosen, timed, weights, limits, options.rounds, options.long_rounds)
-    curve = []
+    finish(options, chosen, timed, results, [])
     if set(SIDES.values()) <= set(options.only):
         longest = str(min(CLUSTERED, max(options.lengths)))
         curve = measure_clustering(longest, weights, limits, options.rounds)
+        finish(options, chosen, timed, results, curve)
+
+
+def finish(options: argparse.Namespace, chosen, timed, results, curve) -> None:
+    """Print the report, and write it where it is asked for: also before all is measured, since what
+    follows may take long, or fail."""
     report = make_report(chosen, timed, results, curve, options)
     print(report)
     if options.output:
