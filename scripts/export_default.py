@@ -24,6 +24,7 @@ def main(
     calibration: Annotated[
         tuple[float, float], typer.Option(help="Found by benchmarks/calibration.py --fit")
     ] = (1.0, 0.0),
+    frozen_layers: Annotated[int, typer.Option(help="What further training leaves as it is")] = 0,
 ) -> None:
     model = "components.maverick_coref.model"
     decoding = {
@@ -40,6 +41,8 @@ def main(
         # Who trains it further may have a processor on which that is slow.
         f"{encoder}.bfloat16_training": False,
         f"{encoder}.cpu_precision": "auto",
+        # Nor need a small corpus move what says little of coreference.
+        f"{encoder}.frozen_layers": frozen_layers,
     }
     nlp = spacy.load(pipeline, config={**decoding, **computing})
     nlp.meta["name"] = "maverick_default"

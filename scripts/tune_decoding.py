@@ -1,7 +1,7 @@
 """Try the settings of decoding on the dev parts, after training. What the model says of mentions
 and pairs is computed once and stored; each combination of settings then takes seconds.
 
-python scripts/tune_decoding.py training/default/fitted corpus/ontogum/dev.spacy gap-validation.tsv
+python scripts/tune_decoding.py training/default/model-last corpus/ontogum/dev.spacy
 """
 
 from collections.abc import Iterator

@@ -11,6 +11,7 @@ trained pipeline, and any other folder like it can be named as a source:
     meta.json               the meta data of the pipeline that it was made of
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
@@ -294,4 +295,8 @@ def _config_of(nlp: Language, name: str) -> dict[str, Any]:
 
 
 def _plain(block: Any) -> dict[str, Any]:
-    return srsly.json_loads(srsly.json_dumps(block))
+    # What read the config may be off in the last digit: 0.30000000000000004 for 0.3.
+    tidy: dict[str, Any] = json.loads(
+        json.dumps(block), parse_float=lambda digits: float(f"{float(digits):.15g}")
+    )
+    return tidy

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import spacy
+import srsly
 from checkpoints import make_tiny_checkpoint, make_tiny_encoder_folder
 from documents import ALL, make_doc, make_examples
 from spacy.language import Language
@@ -227,6 +228,13 @@ def test_a_model_of_8_bit_numbers(tmp_path):
     errors = {name: (found[name] - exact[name]).abs().max() for name in exact}
     assert all(errors[name] <= 0.501 * exact[name].abs().max() / 127 for name in exact)
     assert max(errors.values()) > 0
+
+
+def test_numbers_of_a_saved_config_are_as_somebody_wrote_them(pipeline, tmp_path):
+    # spaCy reads 0.3 as 0.30000000000000004.
+    settings = {"components.maverick_coref.model.dropout": srsly.json_loads("0.3")}
+    save_pretrained(spacy.load(pipeline, config=settings), tmp_path)
+    assert "dropout = 0.3\n" in (tmp_path / "config.cfg").read_text(encoding="utf8")
 
 
 def test_saving_leaves_the_pipeline_as_it_is(pipeline, expected, tmp_path):
