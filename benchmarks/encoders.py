@@ -18,11 +18,12 @@ from typing import Annotated
 import typer
 
 ROOT = Path(__file__).parent.parent
-#: The settings of the default model's first stage, on one core.
+#: The settings of the default model's first stage, on one core, and the data of its second.
 CONFIGS = ["configs/maverick.cfg", "configs/encoders/{name}.cfg", "configs/default_model.cfg"]
-DEV = ["ontogum/dev", "litbank/dev", "annotated/written"]
-#: Words of two documents, on the average, of the data of the first stage as it is cut.
-WORDS_PER_STEP = 1_900
+TRAIN = "corpus/mixed/train.spacy"
+DEV = ["ontogum/dev", "litbank/dev", "annotated/written", "annotated/dialogue"]
+#: Words of two documents of it, on the average, as they are cut.
+WORDS_PER_STEP = 1_480
 RATES = {"mobilebert": 1e-4, "minilm": 1e-4}
 
 
@@ -54,10 +55,13 @@ def train(name: str, encoder: Path, folder: Path, steps: int) -> float:
     folder.mkdir(parents=True, exist_ok=True)
     run("scripts/merge_configs.py", *(c.format(name=name) for c in CONFIGS), "--output", config)
     settings = {
-        "paths.train": "corpus/open/train.spacy",
+        "paths.train": TRAIN,
         # It is looked at twice, before the first step and after the last.
         "paths.dev": "corpus/annotated/dialogue.spacy",
         "components.transformer.model.name": encoder,
+        # Every layer is trained: what lower layers learn is worth two points (default_model.md).
+        "components.transformer.model.frozen_layers": 0,
+        "components.transformer.model.bfloat16_training": "true",
         "training.max_steps": steps,
         "training.eval_frequency": steps,
         "training.optimizer.learn_rate.initial_rate": RATES.get(name, 5e-5),
@@ -79,7 +83,7 @@ def main(
     typer.echo(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
     for name, _, folder in (encoder.partition("=") for encoder in encoders):
         own = output.resolve() / name
-        training_speed = train(name, Path(folder), own, steps)
+        training_speed = train(name, Path(folder).resolve(), own, steps)
         parts = [f"corpus/{part}.spacy" for part in DEV]
         told = [own / "model-last", *parts, "--no-singletons", "--json"]
         found = json.loads(run("-m", "spacy_maverick", "evaluate", *told))

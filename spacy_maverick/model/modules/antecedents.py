@@ -8,7 +8,7 @@ from ...allocation import give_back
 from ...doc.categories import CATEGORIES, PairCategories
 from ...doc.surface import Surface
 from .joining import Joining, voices_of
-from .layers import least_logit, rows_at, split_rows
+from .layers import at_words, least_logit, split_rows
 from .pair_features import MentionFeatures, PairFeatureScorer, mention_features
 from .pair_scorers import BiaffinePairScorer, DirectPairScorer, DistanceScorer, Experts
 from .reach import check_reach, within_reach
@@ -162,7 +162,7 @@ class AntecedentClusterer(nn.Module):
         """The logits of a block of mentions with every mention up to the block's end."""
         features = self._features(surface, mentions)
         starts, ends = mentions.unbind(1)
-        sides = self.scorer(rows_at(first, starts), rows_at(last, ends))
+        sides = self.scorer(at_words(first, starts), at_words(last, ends))
         for rows in split_rows(len(mentions), len(mentions)):
             block = sides.queries[rows] @ sides.keys[: rows.stop].T
             yield rows, self._add(block, sides.experts, starts, rows, categories, features)
@@ -177,7 +177,7 @@ class AntecedentClusterer(nn.Module):
             places = torch.from_numpy(columns).to(mentions.device)
             starts, ends = mentions[places].unbind(1)
             own = slice(len(columns) - (rows.stop - rows.start), len(columns))
-            sides = self.scorer(rows_at(first, starts), rows_at(last, ends), own.start)
+            sides = self.scorer(at_words(first, starts), at_words(last, ends), own.start)
             support = (
                 None if categories is None else categories.at(columns),
                 None if features is None else features.at(places),

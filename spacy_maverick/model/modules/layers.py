@@ -1,5 +1,6 @@
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -89,3 +90,42 @@ def rows_at(states: Tensor, positions: Tensor) -> Tensor:
     """The rows of a table at some positions. `index_select` has a far faster gradient than
     indexing with a tensor."""
     return torch.index_select(states, 0, positions)
+
+
+@dataclass
+class AtWords:
+    """What is known of mentions by one of their words, once for each word. Mentions nest, and many
+    share their first word or their last, of which a network would make the same again.
+
+    states (Tensor): State of each word. *Shape:* (n_words, width)
+    rows (Tensor): Which of them is each mention's. *Shape:* (n_mentions,)
+    """
+
+    states: Tensor
+    rows: Tensor
+
+    def at(self, places: Tensor | slice) -> "AtWords":
+        """The same of some mentions, with their words alone."""
+        words, rows = self.rows[places].unique(return_inverse=True)
+        return AtWords(rows_at(self.states, words), rows)
+
+    def through(self, network: Callable[[Tensor], Tensor]) -> "AtWords":
+        """What a network makes of them."""
+        return AtWords(network(self.states), self.rows)
+
+    def spread(self) -> Tensor:
+        """One row for each mention. *Shape:* (n_mentions, width)"""
+        return rows_at(self.states, self.rows)
+
+
+def at_words(states: Tensor, words: Tensor) -> AtWords:
+    """Know mentions by one of their words.
+
+    states (Tensor): State of each word of a text. *Shape:* (n_words, width)
+    words (Tensor): The word of each mention. *Shape:* (n_mentions,)
+    RETURNS (AtWords): The states of these words. In training each mention has one of its own, since
+        dropout is to treat no two mentions alike.
+    """
+    if torch.is_grad_enabled():
+        return AtWords(rows_at(states, words), torch.arange(len(words), device=words.device))
+    return AtWords(states, words).at(slice(None))

@@ -1,9 +1,11 @@
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
-from .layers import FullyConnected, by_blocks, least_logit, rows_at, split_rows
+from .layers import FullyConnected, at_words, by_blocks, least_logit, rows_at, split_rows
 
 #: The most mentions of a text: so many for each word, or so many at all if that is more. Texts have
 #: one for every three or four words; only weights that find one almost everywhere come that far.
@@ -50,8 +52,8 @@ class MentionExtractor(nn.Module):
         """
         if len(spans) == 0:
             return first.new_zeros(0)
-        starts = spans[:, 0].unique()
-        return self._combine(starts, *self._halves(rows_at(first, starts), last), spans)
+        starts, ends = (column.unique() for column in spans.unbind(1))
+        return self._combine(spans, self._halves(first, last, starts, ends))
 
     def mention_logits(self, first: Tensor, last: Tensor, mentions: Tensor) -> Tensor:
         """Score mentions by the less sure of their two steps.
@@ -60,12 +62,9 @@ class MentionExtractor(nn.Module):
         """
         logits = [first.new_zeros(0).float()]
         for block in split_rows(len(mentions), first.shape[1]):
-            starts, ends = mentions[block].unbind(1)
-            # Mentions are few among the words, so only their own are looked at.
-            of_starts, of_ends = rows_at(first, starts), rows_at(last, ends)
-            spans = torch.arange(len(starts), device=starts.device).unsqueeze(1).expand(-1, 2)
-            of_spans = self.span_logits(of_starts, of_ends, spans)
-            logits.append(torch.minimum(self.start_logits(of_starts), of_spans))
+            starts = at_words(first, mentions[block, 0]).through(self.start_logits)
+            of_spans = self.span_logits(first, last, mentions[block])
+            logits.append(torch.minimum(starts.spread(), of_spans))
         return torch.cat(logits)
 
     def extract(
@@ -104,36 +103,69 @@ class MentionExtractor(nn.Module):
             own = starts[(starts >= words.start) & (starts < words.stop)]
             if len(own) == 0:
                 continue
-            ends = sentence_ends[own]
-            halves = self._halves(rows_at(first, own), last[words.start : int(ends.max())])
-            for block in split_rows(len(own), int((ends - own).max())):
+            halves = self._halves(first, last, own, words_after(own, sentence_ends, is_word))
+            longest = int((sentence_ends[own] - own).max())
+            for block in split_rows(len(own), longest):
                 spans = spans_to_sentence_end(own[block], sentence_ends, is_word)
-                logits = self._combine(own - words.start, *halves, spans - words.start)
-                yield spans, logits
+                yield spans, self._combine(spans, halves)
 
-    def _halves(self, first: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
+    def _halves(self, first: Tensor, last: Tensor, starts: Tensor, ends: Tensor) -> "_Halves":
         """The classifier's first layer is linear in the pair of words, so it is computed once for
-        each start and once for each word as an end, and added up for each span.
-
-        *Shape:* (n_starts, width), (n_words, width) → (n_starts, hidden), (n_words, hidden)
-        """
+        each start and once for each end, and added up for each span."""
         hidden = self.span_classifier.hidden
         # The end stands before the start in the pair, as in the released weights.
         end_weight, start_weight = hidden.weight.chunk(2, dim=1)
-        start_half = by_blocks(lambda x: self.start_projection(x) @ start_weight.T, first)
-        start_half += hidden.bias
-        return start_half, by_blocks(lambda x: self.end_projection(x) @ end_weight.T, last)
 
-    def _combine(
-        self, starts: Tensor, start_half: Tensor, end_half: Tensor, spans: Tensor
-    ) -> Tensor:
-        """Score spans by the halves of their starts, which are in order, and of all ends."""
+        def of_starts(states: Tensor) -> Tensor:
+            return linear(self.start_projection(states), start_weight, hidden.bias)
+
+        def of_ends(states: Tensor) -> Tensor:
+            return linear(self.end_projection(states), end_weight)
+
+        return _Halves(
+            starts,
+            ends,
+            by_blocks(of_starts, rows_at(first, starts)),
+            by_blocks(of_ends, rows_at(last, ends)),
+        )
+
+    def _combine(self, spans: Tensor, halves: "_Halves") -> Tensor:
+        """Score spans by the halves of their starts and ends."""
         logits = []
-        for block in split_rows(len(spans), start_half.shape[1]):
+        for block in split_rows(len(spans), halves.of_starts.shape[1]):
             first, last = spans[block].T.contiguous()
-            pair = rows_at(start_half, torch.searchsorted(starts, first)) + rows_at(end_half, last)
+            pair = rows_at(halves.of_starts, torch.searchsorted(halves.starts, first))
+            pair += rows_at(halves.of_ends, torch.searchsorted(halves.ends, last))
             logits.append(self.span_classifier.finish(pair).squeeze(-1))
         return torch.cat(logits).float()
+
+
+@dataclass
+class _Halves:
+    """What the span classifier's first layer makes of words as starts and as ends.
+
+    starts (Tensor): The words that start a span, in order. *Shape:* (n_starts,)
+    ends (Tensor): The words that end one, in order. *Shape:* (n_ends,)
+    of_starts (Tensor): *Shape:* (n_starts, hidden_size)
+    of_ends (Tensor): *Shape:* (n_ends, hidden_size)
+    """
+
+    starts: Tensor
+    ends: Tensor
+    of_starts: Tensor
+    of_ends: Tensor
+
+
+def words_after(starts: Tensor, sentence_ends: Tensor, is_word: Tensor) -> Tensor:
+    """The words that a span from one of these starts may end with: what stands before the first
+    start of a sentence is none of them.
+
+    *Shape:* (n_starts,), (n_words,), (n_words,) → (n_ends,)
+    """
+    steps = sentence_ends.new_zeros(len(is_word) + 1)
+    steps.index_add_(0, starts, torch.ones_like(starts))
+    steps.index_add_(0, sentence_ends[starts], -torch.ones_like(starts))
+    return ((steps.cumsum(0)[:-1] > 0) & is_word).nonzero().squeeze(1)
 
 
 def spans_to_sentence_end(starts: Tensor, sentence_ends: Tensor, is_word: Tensor) -> Tensor:

@@ -1,12 +1,18 @@
 """How pairs of mentions are scored by their states, and by how far apart they stand."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from .layers import FullyConnected, rows_at
+from .layers import AtWords, FullyConnected, rows_at
+
+#: The two words that a mention is known by.
+Side = Literal["start", "end"]
 
 
 @dataclass
@@ -41,18 +47,24 @@ class DirectPairScorer(nn.Module):
         self.end_to_start = FullyConnected(width, hidden_size, width, dropout)
         self.end_to_end = FullyConnected(width, hidden_size, width, dropout)
 
-    def forward(self, starts: Tensor, ends: Tensor, asked: int = 0) -> PairSides:
+    def forward(self, starts: AtWords, ends: AtWords, asked: int = 0) -> PairSides:
         """Turn mentions into what their pairs are dot products of.
 
-        starts (Tensor): State of each mention's start. *Shape:* (n_mentions, width)
-        ends (Tensor): State of each mention's end. *Shape:* (n_mentions, width)
+        starts (AtWords): Each mention's start.
+        ends (AtWords): Each mention's end.
         asked (int): The first mention that is ever the later of a pair.
         RETURNS (PairSides): Both sides, twice as wide as a state.
         """
-        meets_start = self.start_to_start(starts[asked:]) + self.end_to_start(ends[asked:])
-        meets_end = self.start_to_end(starts[asked:]) + self.end_to_end(ends[asked:])
-        queries = torch.cat([meets_start, meets_end], dim=-1)
-        return PairSides(queries, torch.cat([starts, ends], dim=-1))
+        later = slice(asked, None)
+        by_start = (self.start_to_start, self.start_to_end)
+        by_end = (self.end_to_start, self.end_to_end)
+        queries = _side_by_side(by_start, starts.at(later)) + _side_by_side(by_end, ends.at(later))
+        return PairSides(queries, torch.cat([starts.spread(), ends.spread()], dim=-1))
+
+
+def _side_by_side(networks: Iterable[FullyConnected], words: AtWords) -> Tensor:
+    """What networks make of mentions by one of their words, a row for each mention."""
+    return words.through(lambda x: torch.cat([net(x) for net in networks], dim=-1)).spread()
 
 
 class BiaffinePairScorer(nn.Module):
@@ -84,49 +96,51 @@ class BiaffinePairScorer(nn.Module):
             bias = nn.Parameter(torch.zeros(n_experts, hidden_size))
             self.register_parameter(f"{name}_bias", bias)
 
-    def forward(self, starts: Tensor, ends: Tensor, asked: int = 0) -> PairSides:
+    def forward(self, starts: AtWords, ends: AtWords, asked: int = 0) -> PairSides:
         """Turn mentions into what their pairs are dot products of.
 
-        starts (Tensor): State of each mention's start. *Shape:* (n_mentions, width)
-        ends (Tensor): State of each mention's end. *Shape:* (n_mentions, width)
+        starts (AtWords): Each mention's start.
+        ends (AtWords): Each mention's end.
         asked (int): The first mention that is ever the later of a pair.
         RETURNS (PairSides): Both sides by the last expert, who sees every pair, and what the others
             need to see theirs.
         """
         experts = Experts(
-            self, self.start_networks.activate(starts), self.end_networks.activate(ends)
+            self,
+            starts.through(self.start_networks.activate),
+            ends.through(self.end_networks.activate),
         )
-        keys = self.keys(-1, experts.starts, experts.ends)
-        return PairSides(self.queries(-1, keys[asked:]), keys, experts)
+        places = torch.arange(len(starts.rows), device=starts.rows.device)
+        return PairSides(*experts.sides(self.n_experts - 1, places[asked:], places), experts)
 
-    def keys(self, expert: int, starts: Tensor, ends: Tensor) -> Tensor:
-        """Mentions as antecedents, by one expert.
+    def keys(self, expert: int, side: Side, words: Tensor) -> Tensor:
+        """Words as starts or ends of antecedents, by one expert.
 
         expert (int): Its number.
-        starts (Tensor): The first layer's output for each mention's start.
-            *Shape:* (n_mentions, width)
-        ends (Tensor): The same for each mention's end. *Shape:* (n_mentions, width)
-        RETURNS (Tensor): Start and end side by side. *Shape:* (n_mentions, 2 * hidden_size)
+        side (str): What they are, "start" or "end".
+        words (Tensor): The first layer's output for each word. *Shape:* (n_words, width)
+        RETURNS (Tensor): *Shape:* (n_words, hidden_size)
         """
-        size, number = self.hidden_size, expert % self.n_experts
-        own = slice(number * size, (number + 1) * size)
-        sides = ((self.start_networks.output, starts), (self.end_networks.output, ends))
-        return torch.cat([linear(x, net.weight[own], net.bias[own]) for net, x in sides], dim=-1)
+        output: nn.Linear = getattr(self, f"{side}_networks").output
+        own = slice(expert * self.hidden_size, (expert + 1) * self.hidden_size)
+        return linear(words, output.weight[own], output.bias[own])
 
-    def queries(self, expert: int, keys: Tensor) -> Tensor:
-        """Mentions as the later of a pair, by one expert, made of what they are as antecedents.
+    def queries(self, expert: int, side: Side, keys: Tensor) -> Tensor:
+        """Words as starts or ends of the later of a pair, by one expert: what meets the start of an
+        antecedent, and what meets its end. Those of a mention's start and of its end add up.
 
-        *Shape:* (n_mentions, 2 * hidden_size) → (n_mentions, 2 * hidden_size)
+        expert (int): Its number.
+        side (str): What they are, "start" or "end".
+        keys (Tensor): What `keys` gives for these words. *Shape:* (n_words, hidden_size)
+        RETURNS (Tensor): *Shape:* (n_words, 2 * hidden_size)
         """
-        start, end = keys.chunk(2, dim=-1)
 
-        def meet(name: str, states: Tensor) -> Tensor:
-            weight, bias = self.get_parameter(f"{name}_weight"), self.get_parameter(f"{name}_bias")
-            return (states @ weight[expert] + bias[expert]) * self.scale
+        def meet(other: Side) -> Tensor:
+            weight = self.get_parameter(f"{side}_to_{other}_weight")
+            bias = self.get_parameter(f"{side}_to_{other}_bias")
+            return (keys @ weight[expert] + bias[expert]) * self.scale
 
-        meets_start = meet("start_to_start", start) + meet("end_to_start", end)
-        meets_end = meet("start_to_end", start) + meet("end_to_end", end)
-        return torch.cat([meets_start, meets_end], dim=-1)
+        return torch.cat([meet("start"), meet("end")], dim=-1)
 
 
 class Experts:
@@ -135,13 +149,14 @@ class Experts:
     question.
 
     scorer (BiaffinePairScorer): The scorer.
-    starts (Tensor): Its first layer's output for each mention's start. *Shape:* (n_mentions, width)
-    ends (Tensor): The same for each mention's end. *Shape:* (n_mentions, width)
+    starts (AtWords): Its first layer's output for each mention's start.
+    ends (AtWords): The same for each mention's end.
     """
 
-    def __init__(self, scorer: BiaffinePairScorer, starts: Tensor, ends: Tensor) -> None:
-        self.scorer, self.starts, self.ends = scorer, starts, ends
-        self._kept: dict[int, tuple[Tensor, Tensor]] = {}
+    def __init__(self, scorer: BiaffinePairScorer, starts: AtWords, ends: AtWords) -> None:
+        self.scorer = scorer
+        self.words: dict[Side, AtWords] = {"start": starts, "end": ends}
+        self._kept: dict[tuple[int, Side], tuple[Tensor, Tensor]] = {}
 
     def logits(self, expert: int, later: Tensor, earlier: Tensor) -> Tensor:
         """Ask an expert about some mentions with others.
@@ -151,26 +166,37 @@ class Experts:
         earlier (Tensor): Places of the earlier ones. *Shape:* (n_columns,)
         RETURNS (Tensor): The logits. *Shape:* (n_rows, n_columns)
         """
-        places, rows = torch.cat([later, earlier]).unique(return_inverse=True)
-        keys = self._keys(expert, places)
-        queries = self.scorer.queries(expert, rows_at(keys, rows[: len(later)]))
-        return queries @ rows_at(keys, rows[len(later) :]).T
+        queries, keys = self.sides(expert, later, earlier)
+        return queries @ keys.T
 
-    def _keys(self, expert: int, places: Tensor) -> Tensor:
+    def sides(self, expert: int, later: Tensor, earlier: Tensor) -> tuple[Tensor, Tensor]:
+        """What the logits of some mentions with others are dot products of, by one expert.
+
+        *Shape:* (n_rows,), (n_columns,) → (n_rows, width), (n_columns, width)
+        """
+        queries, keys = [], []
+        for side, mentions in self.words.items():
+            places = torch.cat([mentions.rows[later], mentions.rows[earlier]])
+            words, rows = places.unique(return_inverse=True)
+            made = AtWords(self._keys(expert, side, words), rows)
+            asked = made.at(slice(None, len(later)))
+            queries.append(asked.through(partial(self.scorer.queries, expert, side)).spread())
+            keys.append(rows_at(made.states, rows[len(later) :]))
+        return queries[0] + queries[1], torch.cat(keys, dim=-1)
+
+    def _keys(self, expert: int, side: Side, words: Tensor) -> Tensor:
+        states = self.words[side].states
+        make = partial(self.scorer.keys, expert, side)
         if torch.is_grad_enabled():
-            return self._make_keys(expert, places)
-        if expert not in self._kept:
-            width = 2 * self.scorer.hidden_size
-            is_made = places.new_zeros(len(self.starts), dtype=torch.bool)
-            self._kept[expert] = (self.starts.new_empty(len(self.starts), width), is_made)
-        keys, is_made = self._kept[expert]
-        new = places[~is_made[places]]
+            return make(rows_at(states, words))
+        if (expert, side) not in self._kept:
+            keys = states.new_empty(len(states), self.scorer.hidden_size)
+            self._kept[expert, side] = (keys, words.new_zeros(len(states), dtype=torch.bool))
+        keys, is_made = self._kept[expert, side]
+        new = words[~is_made[words]]
         if len(new):
-            keys[new], is_made[new] = self._make_keys(expert, new), True
-        return rows_at(keys, places)
-
-    def _make_keys(self, expert: int, places: Tensor) -> Tensor:
-        return self.scorer.keys(expert, rows_at(self.starts, places), rows_at(self.ends, places))
+            keys[new], is_made[new] = make(rows_at(states, new)), True
+        return rows_at(keys, words)
 
 
 class DistanceScorer(nn.Module):

@@ -5,8 +5,9 @@ import torch
 from spacy_maverick.model.decoding import decode
 from spacy_maverick.model.modules import antecedents, layers
 from spacy_maverick.model.modules.antecedents import AntecedentClusterer
+from spacy_maverick.model.modules.layers import AtWords, FullyConnected, at_words
 from spacy_maverick.model.modules.maverick import Links
-from spacy_maverick.model.modules.pair_scorers import BiaffinePairScorer
+from spacy_maverick.model.modules.pair_scorers import BiaffinePairScorer, DirectPairScorer
 
 SURENESS = torch.linspace(-5, 5, 40)
 
@@ -146,3 +147,29 @@ def test_no_cluster_has_mentions_that_overlap(members):
 
     assert overlapping(free)
     assert not overlapping(strict)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("scorer_type", [DirectPairScorer, BiaffinePairScorer])
+def test_what_mentions_share_is_computed_once(scorer_type):
+    """Mentions nest: networks see each first word and each last word once, however many mentions
+    begin or end with it. The answers are those of mentions that share nothing."""
+    torch.manual_seed(0)
+    experts = () if scorer_type is DirectPairScorer else (7,)
+    scorer = scorer_type(8, 8, *experts, 0.0).eval()
+    first, last = torch.randn(2, 12, 8)
+    mentions = torch.tensor([(0, 3), (0, 5), (2, 5), (4, 5), (4, 4), (6, 9), (6, 11), (8, 11)])
+    starts, ends = mentions.unbind(1)
+    seen = []
+    for network in scorer.modules():
+        if isinstance(network, FullyConnected):
+            network.hidden.register_forward_hook(lambda m, x, y: seen.append(len(y)))
+    shared = scorer(at_words(first, starts), at_words(last, ends))
+    assert set(seen) == {len(starts.unique()), len(ends.unique())} == {5}
+    numbers = torch.arange(len(mentions))
+    alone = scorer(AtWords(first[starts], numbers), AtWords(last[ends], numbers))
+    torch.testing.assert_close(shared.queries, alone.queries)
+    torch.testing.assert_close(shared.keys, alone.keys)
+    if shared.experts is not None:
+        asked = (3, numbers[4:], numbers[1:6])
+        torch.testing.assert_close(shared.experts.logits(*asked), alone.experts.logits(*asked))
