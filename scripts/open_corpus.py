@@ -1,9 +1,8 @@
 """Put together the training data of the default model: what a company may use as well.
 
 In the first stage these are LitBank and the documents of OntoGUM whose texts are openly licensed or
-in the public domain; in the second these twice, the corpus that was annotated for this project, and
-GAP's development questions; in the third the same, with more weight on LitBank, dialogues and
-everyday texts.
+in the public domain. Later stages have mixtures of these, the corpus that was annotated for this
+project, and GAP's development questions, each set as often as its weight.
 
 python scripts/open_corpus.py corpus assets/annotated assets/gap/gap-development.tsv
 """
@@ -24,16 +23,30 @@ from spacy_maverick.converters.gap import GAP_KEY
 from spacy_maverick.doc.clusters import QUESTIONS_KEY, get_clusters, set_clusters
 from spacy_maverick.training.corpus import drop_singletons
 
-#: How often LitBank and OntoGUM are read where the annotated corpus is read once.
-GOLD_TWICE = 2
-#: How often each set is read in the third stage, if more than once.
-LAST_REPEATS = {
-    "litbank": 3,
-    "ontogum": 2,
-    "dialogue": 2,
-    "dialogue_2": 2,
-    "written": 2,
-    "written_2": 2,
+#: Sets of our own corpus that were written after the other mixtures had been trained on.
+NEWEST_SETS = (
+    "conversation",
+    "encyclopedia",
+    "everyday",
+    "instructive",
+    "pronouns",
+    "special",
+    "spoken",
+    "story",
+)
+#: The mixtures, and how often each set is read in them, if not once.
+MIXTURES = {
+    "mixed": {"litbank": 2, "ontogum": 2, **dict.fromkeys(NEWEST_SETS, 0)},
+    "last": {
+        "litbank": 3,
+        "ontogum": 2,
+        "dialogue": 2,
+        "dialogue_2": 2,
+        "written": 2,
+        "written_2": 2,
+        **dict.fromkeys(NEWEST_SETS, 0),
+    },
+    "newest": {"litbank": 2, "ontogum": 2, **dict.fromkeys(NEWEST_SETS, 3)},
 }
 #: GAP's texts are short: so many of them make a document as long as the others.
 QUESTIONS_EACH = 8
@@ -124,15 +137,13 @@ def main(
         "open/train": chain(gold.values()),
         # To choose between checkpoints. The two schemes have in common what is mentioned twice.
         "open/dev": dev,
-        "mixed/train": [
-            *chain(docs * GOLD_TWICE for docs in gold.values()),
-            *chain(ours["train"].values()),
-            *joined,
-        ],
-        "last/train": [
-            *chain(docs * LAST_REPEATS.get(name, 1) for name, docs in trained.items()),
-            *joined,
-        ],
+        **{
+            f"{mixture}/train": [
+                *chain(docs * repeats.get(name, 1) for name, docs in trained.items()),
+                *joined,
+            ]
+            for mixture, repeats in MIXTURES.items()
+        },
         "mixed/dev": [*dev, *chain(ours["dev"].values())],
         **{f"annotated/{name}": docs for name, docs in ours["dev"].items()},
     }

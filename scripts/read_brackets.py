@@ -69,6 +69,8 @@ def read_document(nlp: Language, path: Path) -> tuple[dict[str, Any], list[str]]
             if span is None:
                 raise ValueError(f"{text[start:end]!r} does not begin and end with words: {line}")
             first, last = number[span[0].i], number[span[-1].i]
+            if last > first and words[last].text == ",":
+                last -= 1  # it closes an apposition, and corpora leave it outside
             covered.add((first, last))
             clusters.setdefault(cluster, []).append([offset + first, offset + last])
         for i, token in enumerate(words):

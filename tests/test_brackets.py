@@ -38,6 +38,12 @@ def test_a_document(tmp_path, capsys):
     assert "1 documents, 22 words, 0 with faults" in capsys.readouterr().out
 
 
+def test_a_comma_that_closes_a_mention_is_outside(tmp_path):
+    main(write(tmp_path, "[Ada, a countess,|1] came, and [she|1] sat.\n"), tmp_path / "out.jsonl")
+    document = json.loads((tmp_path / "out.jsonl").read_text("utf8"))
+    assert document["clusters"] == [[[0, 3], [8, 8]]]
+
+
 def test_forgotten_pronouns_are_told(tmp_path, capsys):
     main(write(tmp_path, "[Ada|1] saw her and [Ada|1] laughed.\n"))
     assert "'her' in no cluster" in capsys.readouterr().err
