@@ -69,7 +69,7 @@ def make_case(coref: Any, example: Example) -> Case | None:
     states = torch.from_numpy(np.asarray(coref.model.get_ref("tok2vec").predict([doc])[0]))
     first, last = heads._views(states)
     is_word = torch.tensor([not token.is_space for token in doc])
-    found = heads.extractor.extract(first, last, torch.from_numpy(ends).long(), is_word)
+    found, _ = heads.extractor.extract(first, last, torch.from_numpy(ends).long(), is_word)
     mentions, partition, _ = add_mentions(
         torch.from_numpy(gold.mentions), torch.from_numpy(gold.partition), found
     )

@@ -83,11 +83,10 @@ def make_case(nlp: Language, doc: Doc, gold: Any, least: float) -> Case:
     (ends,) = sentence_ends([doc], coref.cfg["max_sentence"])
     is_word = torch.tensor([not token.is_space for token in doc])
     extractor = Decoding(mention_threshold=least).extractor(heads.extractor)
-    mentions = extractor.extract(first, last, torch.from_numpy(ends).long(), is_word)
+    mentions, sureness = extractor.extract(first, last, torch.from_numpy(ends).long(), is_word)
     spans, pairs = mentions.numpy(), np.zeros((len(mentions), len(mentions)), dtype=np.float32)
-    sureness, voices = np.zeros(0), None
+    voices = None
     if len(mentions):
-        sureness = extractor.mention_logits(first, last, mentions).numpy()
         categories = pair_categories(word_features(doc, "words", table), spans)
         surface = surface_of(doc, table, ends)
         if heads.clusterer.one_voice:
@@ -98,7 +97,7 @@ def make_case(nlp: Language, doc: Doc, gold: Any, least: float) -> Case:
     doc.tensor = np.zeros((0, 0), dtype="f")
     if Doc.has_extension("trf_data"):
         doc._.trf_data = None  # states of all documents would not fit into memory
-    return Case(doc, spans, sureness, pairs, voices, gold)
+    return Case(doc, spans, sureness.numpy(), pairs, voices, gold)
 
 
 def read(nlp: Language, path: Path) -> Iterator[tuple[Doc, Any]]:

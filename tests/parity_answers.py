@@ -76,7 +76,7 @@ def logits(nlp: Language, task: Task) -> dict[str, Any]:
     first, last = states.chunk(2, dim=1)
     is_word = torch.ones(len(doc), dtype=torch.bool)
     ends = torch.from_numpy(sentence_ends([doc])[0])
-    mentions = heads.extractor.extract(first, last, ends, is_word)
+    mentions, _ = heads.extractor.extract(first, last, ends, is_word)
     if "mentions" in task:
         mentions = torch.tensor(sorted(map(tuple, task["mentions"])))
     clusterer = heads.clusterer

@@ -80,7 +80,8 @@ class Ours:
         first, last = states.chunk(2, dim=1)
         ends = torch.from_numpy(sentence_ends([doc])[0])
         is_word = torch.ones(len(doc), dtype=torch.bool)
-        starts, lasts = heads.extractor.extract(first, last, ends, is_word).unbind(1)
+        mentions, _ = heads.extractor.extract(first, last, ends, is_word)
+        starts, lasts = mentions.unbind(1)
         np.savez(path, first=first[starts].numpy(), last=last[lasts].numpy())
         return {"mentions": len(starts)}
 

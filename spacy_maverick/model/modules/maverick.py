@@ -175,7 +175,7 @@ class Maverick(nn.Module):
         if self.own_mentions and given.complete and len(mentions):
             with torch.no_grad():
                 extractor = given.decoding.extractor(self.extractor)
-                found = extractor.extract(first, last, sentence_ends, is_word)
+                found, _ = extractor.extract(first, last, sentence_ends, is_word)
             unknown = _tensor(given.unknown, first, shape=(0, 2))
             found = found[~is_among(found, unknown)]
             mentions, partition, numbers = add_mentions(mentions, partition, found)
@@ -199,21 +199,19 @@ class Maverick(nn.Module):
     def _resolve(self, first: Tensor, last: Tensor, words: Words) -> Links:
         extractor = words.candidates.decoding.extractor(self.extractor)
         clusterer = words.candidates.decoding.clusterer(self.clusterer)
+        # What is given is a mention, whatever the extractor thinks: the link alone is asked.
+        sureness = None
         if words.candidates.mentions is not None:
             mentions = _tensor(words.candidates.mentions, first, shape=(0, 2))
         else:
             sentence_ends = _tensor(words.sentence_ends, first)
             is_word = _tensor(words.is_word, first)
-            mentions = extractor.extract(first, last, sentence_ends, is_word)
+            mentions, sureness = extractor.extract(first, last, sentence_ends, is_word)
         if len(mentions) == 0:
             return Links(mentions, mentions.new_zeros(0), first.new_zeros(0))
         categories = self._categories(mentions, words)
         if not isinstance(clusterer, AntecedentClusterer):
             return Links(mentions, *clusterer.link(first, last, mentions, categories))
-        sureness = None
-        # What is given is a mention, whatever the extractor thinks: the link alone is asked.
-        if clusterer.mention_weight and words.candidates.mentions is None:
-            sureness = extractor.mention_logits(first, last, mentions)
         heads = None
         is_beyond = clusterer.reach is not None and len(mentions) > clusterer.reach
         if is_beyond and words.features is not None:

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from .layers import FullyConnected, at_words, by_blocks, least_logit, rows_at, split_rows
+from .layers import FullyConnected, by_blocks, least_logit, rows_at, split_rows
 
 #: The most mentions of a text: so many for each word, or so many at all if that is more. Texts have
 #: one for every three or four words; only weights that find one almost everywhere come that far.
@@ -55,21 +55,9 @@ class MentionExtractor(nn.Module):
         starts, ends = (column.unique() for column in spans.unbind(1))
         return self._combine(spans, self._halves(first, last, starts, ends))
 
-    def mention_logits(self, first: Tensor, last: Tensor, mentions: Tensor) -> Tensor:
-        """Score mentions by the less sure of their two steps.
-
-        *Shape:* (n_words, width), (n_words, width), (n_mentions, 2) → (n_mentions,)
-        """
-        logits = [first.new_zeros(0).float()]
-        for block in split_rows(len(mentions), first.shape[1]):
-            starts = at_words(first, mentions[block, 0]).through(self.start_logits)
-            of_spans = self.span_logits(first, last, mentions[block])
-            logits.append(torch.minimum(starts.spread(), of_spans))
-        return torch.cat(logits)
-
     def extract(
         self, first: Tensor, last: Tensor, sentence_ends: Tensor, is_word: Tensor
-    ) -> Tensor:
+    ) -> tuple[Tensor, Tensor]:
         """Find the mentions: spans whose start and whose end are probable enough. If they are
         more than any text has, the most probable ones.
 
@@ -77,12 +65,11 @@ class MentionExtractor(nn.Module):
         last (Tensor): State of each word's last piece. *Shape:* (n_words, width)
         sentence_ends (Tensor): Where each word's sentence ends, exclusive. *Shape:* (n_words,)
         is_word (Tensor): False for white space. *Shape:* (n_words,)
-        RETURNS (Tensor): First and last word of each mention, in text order.
-            *Shape:* (n_mentions, 2)
+        RETURNS (Tuple[Tensor, Tensor]): First and last word of each mention, in text order, and how
+            sure it is, by the less sure of the two steps. *Shape:* (n_mentions, 2), (n_mentions,)
         """
-        starts = ((self.start_logits(first) > self.min_logit) & is_word).nonzero().squeeze(1)
-        if len(starts) == 0:
-            return starts.new_zeros(0, 2)
+        of_starts = self.start_logits(first)
+        starts = ((of_starts > self.min_logit) & is_word).nonzero().squeeze(1)
         most = max(SOME_MENTIONS, MENTIONS_PER_WORD * len(first))
         mentions, logits = starts.new_zeros(0, 2), first.new_zeros(0).float()
         for spans, of_spans in self._scored_spans(first, last, starts, sentence_ends, is_word):
@@ -92,7 +79,7 @@ class MentionExtractor(nn.Module):
             if len(mentions) > most:
                 best = logits.topk(most).indices.sort().values
                 mentions, logits = mentions[best], logits[best]
-        return mentions
+        return mentions, torch.minimum(rows_at(of_starts, mentions[:, 0]), logits)
 
     def _scored_spans(
         self, first: Tensor, last: Tensor, starts: Tensor, sentence_ends: Tensor, is_word: Tensor

@@ -187,7 +187,7 @@ def test_own_mentions_are_compared_like_true_ones(case):
     first, last = states.chunk(2, dim=1)
     with torch.no_grad():
         ends, is_word = torch.from_numpy(words.sentence_ends), torch.from_numpy(words.is_word)
-        found = heads.extractor.extract(first, last, ends, is_word)
+        found, _ = heads.extractor.extract(first, last, ends, is_word)
     known = {tuple(mention) for mention in mentions.tolist()}
     mistakes = [span for span in found.tolist() if tuple(span) not in known]
     chosen = [mistakes[i] for i in torch.randperm(len(mistakes))[: len(mentions)]]

@@ -32,7 +32,7 @@ def extract(threshold):
     weights, inputs = make_case()
     extractor = MentionExtractor(WIDTH, 10, dropout=0.3, threshold=threshold).eval()
     extractor.load_state_dict(weights.state_dict())
-    return {tuple(mention) for mention in extractor.extract(*inputs).tolist()}
+    return {tuple(mention) for mention in extractor.extract(*inputs)[0].tolist()}
 
 
 def test_a_lower_threshold_finds_more_and_loses_nothing():
@@ -40,6 +40,16 @@ def test_a_lower_threshold_finds_more_and_loses_nothing():
     for fewer, more in pairwise(found):
         assert fewer < more
         assert {start for start, _ in fewer} <= {start for start, _ in more}
+
+
+@torch.no_grad()
+def test_a_mention_is_as_sure_as_the_less_sure_of_its_two_steps():
+    extractor, (first, last, ends, is_word) = make_case()
+    mentions, logits = extractor.extract(first, last, ends, is_word)
+    of_starts = extractor.start_logits(first)[mentions[:, 0]]
+    of_spans = extractor.span_logits(first, last, mentions)
+    torch.testing.assert_close(logits, torch.minimum(of_starts, of_spans))
+    assert 0 < (of_starts < of_spans).sum() < len(mentions)
 
 
 @torch.no_grad()
@@ -77,13 +87,13 @@ def test_mentions_are_bounded_even_if_every_span_is_one(monkeypatch):
     states = torch.randn(50, WIDTH)
     ends, is_word = torch.full((50,), 50), torch.ones(50, dtype=torch.bool)
     with torch.no_grad():
-        found = extractor.extract(states, states, ends, is_word)
+        found, _ = extractor.extract(states, states, ends, is_word)
         spans = torch.tensor([(i, j) for i in range(50) for j in range(i, 50)])
         logits = extractor.span_logits(states, states, spans)
         best = spans[logits.topk(1000).indices.sort().values]
         path = "spacy_maverick.model.modules.mentions.split_rows"
         monkeypatch.setattr(path, lambda n, size, budget=0: layers.split_rows(n, size, 3 * size))
-        in_blocks = extractor.extract(states, states, ends, is_word)
+        in_blocks, _ = extractor.extract(states, states, ends, is_word)
     assert found.tolist() == in_blocks.tolist() == best.tolist()
 
 
@@ -107,25 +117,20 @@ def test_networks_of_a_long_text_run_in_blocks(monkeypatch):
 
 @torch.no_grad()
 def test_a_long_text_is_searched_stretch_by_stretch(monkeypatch):
-    """What is known of words is held for a stretch of them and the sentences that begin in it, and
-    what is known of mentions for some of them at a time. The answers are the same."""
+    """What is known of words is held for a stretch of them and the sentences that begin in it. The
+    answers are the same."""
     extractor, (first, last, ends, is_word) = make_case()
-    mentions = extractor.extract(first, last, ends, is_word)
-    logits = extractor.mention_logits(first, last, mentions)
+    mentions, logits = extractor.extract(first, last, ends, is_word)
     held = []
     combine = extractor._combine
     extractor._combine = lambda spans, halves: (
         held.append([len(halves.of_starts), len(halves.of_ends)]) or combine(spans, halves)
     )
     monkeypatch.setattr(layers.split_rows, "__defaults__", (10 * WIDTH,))
-    torch.testing.assert_close(extractor.extract(first, last, ends, is_word), mentions)
+    found = extractor.extract(first, last, ends, is_word)
+    torch.testing.assert_close(found, (mentions, logits))
     assert max(starts for starts, _ in held) == 10
     assert max(of_ends for _, of_ends in held) <= 10 + 8
-    held.clear()
-    torch.testing.assert_close(extractor.mention_logits(first, last, mentions), logits)
-    assert len(mentions) > 10
-    # Several mentions share a word, so that ten of them may have fewer.
-    assert 5 < max(max(sizes) for sizes in held) <= 10
 
 
 @torch.no_grad()
@@ -136,7 +141,8 @@ def test_no_word_is_looked_at_twice_or_in_vain():
     extractor.min_logit = 3.0  # so that not every sentence begins with a start
     rows = []
     hook = extractor.end_projection.register_forward_hook(lambda m, x, y: rows.append(len(y)))
-    mentions = extractor.extract(first, last, ends, is_word)
+    extractor.extract(first, last, ends, is_word)
+    hook.remove()
     starts = (extractor.start_logits(first) > extractor.min_logit) & is_word
     reached = {
         end
@@ -145,7 +151,3 @@ def test_no_word_is_looked_at_twice_or_in_vain():
         if is_word[end]
     }
     assert rows == [len(reached)] and len(reached) < int(is_word.sum())
-    rows.clear()
-    extractor.mention_logits(first, last, mentions)
-    hook.remove()
-    assert rows == [len(mentions[:, 1].unique())] and rows[0] < len(mentions)
