@@ -66,7 +66,7 @@ def measure(corpus: Path, n_words: int, reach: int | None) -> dict[str, Any]:
             answer = function(*given, **settings)
             seconds[stage] += time.perf_counter() - began
             if stage == "mentions":
-                n_mentions = len(answer)
+                n_mentions = len(answer[0])
             return answer
 
         return call

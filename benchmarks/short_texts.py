@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
-import spacy
 import torch
 import typer
 from texts import doc_of, sentences_of, text_of
@@ -90,7 +89,7 @@ def main(
         rest = 1 - products / seconds
         typer.echo(f"| {length} | {1e3 * seconds:.1f} | {1e3 * products:.1f} | {rest:.0%} |")
     short = [text_of(sentences, SHORT, first=7 * i) for i in range(N_SHORT)]
-    vocab = spacy.blank("en").vocab
+    vocab = nlp.vocab
     n_rounds = max(1, rounds // 5)
     one_by_one = best_of(n_rounds, lambda: [nlp(doc_of(words, vocab)) for words in short])
     piped = best_of(n_rounds, lambda: list(nlp.pipe(doc_of(words, vocab) for words in short)))

@@ -80,7 +80,9 @@ def test_mentions_of_a_document_are_scored_in_one_pass(pipelines, variant):
     for hook in hooks:
         hook.remove()
     lengths = [len(doc) for doc in docs]
-    assert [shape[0] for shape in words] == [shape[0] for shape in ends] == lengths
+    assert [shape[0] for shape in words] == lengths
+    # Once for a word that ends a span, however many spans: none before a sentence's first start.
+    assert len(ends) <= len(docs) and 0 < sum(shape[0] for shape in ends) < sum(lengths)
     # Once for a word that starts a mention, and not for all words, nor once a span.
     assert 0 < sum(shape[0] for shape in starts) < sum(lengths) / 2
 
@@ -91,16 +93,16 @@ def test_an_expert_is_asked_about_the_mentions_of_its_pairs_only(pipelines, monk
     asked = {}
     original = scorer.keys
 
-    def keys(expert, starts, ends):
-        asked[expert] = asked.get(expert, 0) + len(starts)
-        return original(expert, starts, ends)
+    def keys(expert, side, words):
+        asked[expert] = asked.get(expert, 0) + len(words)
+        return original(expert, side, words)
 
     monkeypatch.setattr(scorer, "keys", keys)
     list(nlp.pipe(make_docs(nlp)))
-    n_mentions = asked.pop(-1)
+    n_words = asked.pop(scorer.n_experts - 1)
     assert len(asked) > 2
-    assert all(n <= n_mentions for n in asked.values())
-    assert sum(asked.values()) < 0.8 * scorer.n_experts * n_mentions
+    assert all(n <= n_words for n in asked.values())
+    assert sum(asked.values()) < 0.8 * scorer.n_experts * n_words
 
 
 @torch.no_grad()
@@ -133,11 +135,11 @@ def count_operations(nlp, repeat):
     with Operations() as operations:
         nlp(doc)
     del heads.extractor.extract
-    return operations.count, len(mentions[0])
+    return operations.count, len(mentions[0][0])
 
 
-# Found: 645 and 770. Other versions of torch and transformers may need some more.
-@pytest.mark.parametrize(["variant", "most"], [("s2e", 800), ("mes", 950)])
+# Found: 733 and 949. Other versions of torch and transformers may need some more.
+@pytest.mark.parametrize(["variant", "most"], [("s2e", 900), ("mes", 1150)])
 def test_pairs_take_as_many_operations_in_a_longer_text(pipelines, variant, most):
     short, n_short = count_operations(pipelines[variant], 1)
     long, n_long = count_operations(pipelines[variant], 16)

@@ -199,8 +199,9 @@ class AntecedentClusterer(nn.Module):
         experts of their categories, distances, features."""
         chosen = None
         if self.needs_categories:
-            chosen = torch.from_numpy(categories.block(rows.start, rows.stop)).to(block.device)
-            block = _add_experts(block, experts, rows.start, chosen)
+            numbers = categories.block(rows.start, rows.stop)
+            block = _add_experts(block, experts, rows.start, numbers)
+            chosen = torch.from_numpy(numbers).to(block.device)
         if self.distances is not None:
             block = block + self.distances(starts[rows], starts[: rows.stop], chosen)
         if self.features is not None:
@@ -208,18 +209,21 @@ class AntecedentClusterer(nn.Module):
         return block
 
 
-def _add_experts(block: Tensor, experts: Experts, first: int, chosen: Tensor) -> Tensor:
+def _add_experts(block: Tensor, experts: Experts, first: int, chosen: np.ndarray) -> Tensor:
     """Add each category's expert where pairs of the category are: on the rows and columns that have
     any. What is no pair, since the column's mention is not the earlier one, is not asked about."""
-    is_pair = torch.ones_like(chosen, dtype=torch.bool).tril(first - 1)
+    is_pair = np.tri(len(chosen), chosen.shape[1], first - 1, dtype=bool)
     for expert in range(len(CATEGORIES)):
         pairs = (chosen == expert) & is_pair
-        rows, columns = pairs.any(1).nonzero().squeeze(1), pairs.any(0).nonzero().squeeze(1)
-        if len(rows) == 0:
+        later, earlier = np.flatnonzero(pairs.any(1)), np.flatnonzero(pairs.any(0))
+        if len(later) == 0:
             continue
-        place = (rows.unsqueeze(1), columns)
-        logits = experts.logits(expert, first + rows, columns)
-        block[place] = block[place] + logits * pairs[place]
+        is_asked, mentions, rows, columns = (
+            torch.from_numpy(array).to(block.device)
+            for array in (pairs[np.ix_(later, earlier)], first + later, later[:, None], earlier)
+        )
+        logits = experts.logits(expert, mentions, columns)
+        block[rows, columns] = block[rows, columns] + logits * is_asked
     return block
 
 

@@ -11,6 +11,9 @@ from torch.nn.functional import linear
 
 from .layers import AtWords, FullyConnected, rows_at
 
+#: So many mentions and all before them are always one block of pairs.
+FEW = 1000
+
 #: The two words that a mention is known by.
 Side = Literal["start", "end"]
 
@@ -138,7 +141,8 @@ class BiaffinePairScorer(nn.Module):
         def meet(other: Side) -> Tensor:
             weight = self.get_parameter(f"{side}_to_{other}_weight")
             bias = self.get_parameter(f"{side}_to_{other}_bias")
-            return (keys @ weight[expert] + bias[expert]) * self.scale
+            scaled = {"alpha": self.scale, "beta": self.scale}
+            return torch.addmm(bias[expert], keys, weight[expert], **scaled)
 
         return torch.cat([meet("start"), meet("end")], dim=-1)
 
@@ -157,6 +161,8 @@ class Experts:
         self.scorer = scorer
         self.words: dict[Side, AtWords] = {"start": starts, "end": ends}
         self._kept: dict[tuple[int, Side], tuple[Tensor, Tensor]] = {}
+        # Then nothing is asked twice, and nearly every mention is asked about.
+        self._are_few = len(starts.rows) <= FEW
 
     def logits(self, expert: int, later: Tensor, earlier: Tensor) -> Tensor:
         """Ask an expert about some mentions with others.
@@ -179,7 +185,9 @@ class Experts:
             places = torch.cat([mentions.rows[later], mentions.rows[earlier]])
             words, rows = places.unique(return_inverse=True)
             made = AtWords(self._keys(expert, side, words), rows)
-            asked = made.at(slice(None, len(later)))
+            asked = AtWords(made.states, rows[: len(later)])
+            if not self._are_few:
+                asked = asked.at(slice(None))
             queries.append(asked.through(partial(self.scorer.queries, expert, side)).spread())
             keys.append(rows_at(made.states, rows[len(later) :]))
         return queries[0] + queries[1], torch.cat(keys, dim=-1)
@@ -187,11 +195,15 @@ class Experts:
     def _keys(self, expert: int, side: Side, words: Tensor) -> Tensor:
         states = self.words[side].states
         make = partial(self.scorer.keys, expert, side)
-        if torch.is_grad_enabled():
+        # The last expert is asked once, about all mentions.
+        is_last = expert == self.scorer.n_experts - 1
+        if self._are_few or is_last or torch.is_grad_enabled():
             return make(rows_at(states, words))
         if (expert, side) not in self._kept:
-            keys = states.new_empty(len(states), self.scorer.hidden_size)
-            self._kept[expert, side] = (keys, words.new_zeros(len(states), dtype=torch.bool))
+            self._kept[expert, side] = (
+                make(states[:0]).new_empty(len(states), self.scorer.hidden_size),
+                words.new_zeros(len(states), dtype=torch.bool),
+            )
         keys, is_made = self._kept[expert, side]
         new = words[~is_made[words]]
         if len(new):
