@@ -1,9 +1,11 @@
 """A pipeline around a pretrained model, in one call."""
 
+from pathlib import Path
 from typing import Any
 
 import spacy
 from spacy.language import Language
+from thinc.api import Config
 
 #: What commands take for the model in this package.
 DEFAULT = "default"
@@ -31,10 +33,19 @@ def load(*, name: str | None = None, **settings: Any) -> Language:
 def load_pipeline(name: str = DEFAULT, gpu_id: int = -1) -> Language:
     """Load a pipeline by what a user types for it.
 
-    name (str): A folder, an installed package, or "default" for the model in this package.
+    name (str): A folder, of a pipeline or of `save_pretrained`, an installed package, or "default"
+        for the model in this package.
     gpu_id (int): The number of the GPU to use, or -1.
     RETURNS (Language): The pipeline.
     """
     if gpu_id >= 0:
         spacy.require_gpu(gpu_id)
-    return load() if name == DEFAULT else spacy.load(name)
+    if name == DEFAULT:
+        return load()
+    return load(name=name) if is_model_alone(Path(name)) else spacy.load(name)
+
+
+def is_model_alone(folder: Path) -> bool:
+    """Tell whether a folder has a model without a pipeline, as `save_pretrained` writes it."""
+    config = folder / "config.cfg"
+    return config.is_file() and "nlp" not in Config().from_disk(config, interpolate=False)

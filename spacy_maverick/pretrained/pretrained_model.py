@@ -32,6 +32,7 @@ from ..encoder.torch_module import CpuPrecision
 from ..model.heads import MaverickModel, get_heads
 from .authors_file import WEIGHTS, fetch
 from .authors_model import build_model, load_checkpoint
+from .loading import is_model_alone
 from .stored_weights import Precision, load_weights, save_weights
 
 #: Where the model in this package stands: the one place that says it, beside setup.cfg.
@@ -195,9 +196,7 @@ def load_pretrained(name: str | None = None) -> tuple[dict[str, Any], MaverickMo
         return load_checkpoint(path)
     if not (path / CONFIG).exists():
         raise ValueError(NOTHING_INSIDE.format(path=path, config=CONFIG, weights=WEIGHTS))
-    if "nlp" in Config().from_disk(path / CONFIG, interpolate=False):
-        return _take_model(spacy.load(path), name)
-    return _load_folder(path)
+    return _load_folder(path) if is_model_alone(path) else _take_model(spacy.load(path), name)
 
 
 def _language_of(name: str | None) -> str | None:

@@ -16,6 +16,7 @@ from weights import weights_of
 
 import spacy_maverick
 from spacy_maverick.pretrained import pretrained_model
+from spacy_maverick.pretrained.loading import load_pipeline
 
 NAME = "maverick_coref"
 TEXTS = [
@@ -52,6 +53,12 @@ def test_the_pipeline_is_a_whole_one(loaded, expected):
     assert loaded.lang == "en"
     assert loaded.pipe_names == ["sentencizer", NAME]
     assert spans_of([loaded(text) for text in TEXTS]) == expected
+
+
+def test_commands_take_the_folder_of_a_model_alone(expected):
+    """As `save_pretrained` writes it, and as the package has its own."""
+    nlp = load_pipeline(str(pretrained_model.DEFAULT_FOLDER))
+    assert spans_of(nlp.pipe(TEXTS)) == expected
 
 
 def test_other_processes_find_the_same(loaded, expected):
