@@ -47,6 +47,16 @@ MIXTURES = {
         **dict.fromkeys(NEWEST_SETS, 0),
     },
     "newest": {"litbank": 2, "ontogum": 2, **dict.fromkeys(NEWEST_SETS, 3)},
+    # LitBank marks people and places alone: what it asks for is forgotten where it is rare.
+    "balanced": {
+        "litbank": 5,
+        "ontogum": 2,
+        "dialogue": 2,
+        "dialogue_2": 2,
+        "written": 2,
+        "written_2": 2,
+        **dict.fromkeys(NEWEST_SETS, 2),
+    },
 }
 #: GAP's texts are short: so many of them make a document as long as the others.
 QUESTIONS_EACH = 8

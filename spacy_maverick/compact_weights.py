@@ -41,7 +41,7 @@ def expand_bytes(data: bytes) -> bytes:
     if not any(name.endswith(SCALE) for name in packed):
         return data
     weights = {
-        name: weight.float() * packed[name + SCALE] if name + SCALE in packed else weight
+        name: weight * packed[name + SCALE] if name + SCALE in packed else weight
         for name, weight in packed.items()
         if not name.endswith(SCALE)
     }

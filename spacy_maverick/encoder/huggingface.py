@@ -8,9 +8,11 @@ from typing import Any
 import srsly
 import torch
 from transformers import (
+    MODEL_MAPPING,
     AutoConfig,
     AutoModel,
     AutoTokenizer,
+    PretrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
     PreTrainedTokenizerFast,
@@ -63,14 +65,24 @@ def load_stored_encoder(
     """Load an encoder whose weights stand elsewhere.
 
     folder (Path): A folder with the configuration and the tokenizer.
-    weights (Dict[str, Tensor]): The weights.
+    weights (Dict[str, Tensor]): The weights, in full precision. The model makes them its own.
     RETURNS (Tuple[PreTrainedModel, PreTrainedTokenizerFast]): The model and the tokenizer.
     """
     config = AutoConfig.from_pretrained(folder, local_files_only=True)
     with no_init_weights():
-        transformer = AutoModel.from_config(config, torch_dtype=torch.float32)
-    transformer.load_state_dict(weights)
+        transformer = _architecture_of(config)(config)
+    transformer.load_state_dict(weights, assign=True)
     return transformer.eval(), load_tokenizer(folder, local_files_only=True)
+
+
+def _architecture_of(config: PretrainedConfig) -> type[PreTrainedModel]:
+    """The class of an encoder. `AutoModel.from_config` finds the same, but imports every
+    architecture that it knows on the way, which takes longer than loading the weights does."""
+    known = MODEL_MAPPING[type(config)]
+    if not isinstance(known, (list, tuple)):
+        return known
+    named = [model for model in known if model.__name__ in (config.architectures or ())]
+    return (named or known)[0]
 
 
 def load_tokenizer(

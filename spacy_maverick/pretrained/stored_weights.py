@@ -79,5 +79,6 @@ def _quantize(key: str, weight: Tensor) -> dict[str, Tensor]:
 
 def _restore(weight: Tensor, scale: Tensor | None) -> Tensor:
     if scale is not None:
-        return weight.float() * scale
-    return weight.float() if weight.is_floating_point() else weight
+        return weight * scale
+    # A copy: what was read may lie in the file still, which somebody may write to.
+    return weight.to(torch.float32, copy=True) if weight.is_floating_point() else weight.clone()

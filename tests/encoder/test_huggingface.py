@@ -115,13 +115,18 @@ def test_half_precision_weights_are_loaded_in_full(tiny_encoder, tmp_path):
     assert load_encoder(tmp_path)[0].dtype == torch.float32
 
 
-def test_weights_that_stand_elsewhere(tiny_encoder):
-    transformer, tokenizer = load_encoder(tiny_encoder("bert"))
-    weights = {name: weight + 1 for name, weight in transformer.state_dict().items()}
-    loaded, loaded_tokenizer = load_stored_encoder(tiny_encoder("bert"), weights)
-    assert loaded.state_dict().keys() == weights.keys()
-    for name, weight in loaded.state_dict().items():
-        assert torch.equal(weight, weights[name]), name
+@pytest.mark.parametrize("family", FAMILIES)
+def test_weights_that_stand_elsewhere(tiny_encoder, family):
+    transformer, tokenizer = load_encoder(tiny_encoder(family))
+    transformer.load_state_dict({name: 2 * w for name, w in transformer.state_dict().items()})
+    weights = {name: weight.clone() for name, weight in transformer.state_dict().items()}
+    loaded, loaded_tokenizer = load_stored_encoder(tiny_encoder(family), weights)
+    assert type(loaded) is type(transformer) and loaded.dtype == torch.float32
+    assert all(p.requires_grad for p in loaded.parameters())
+    ids = torch.arange(5, 14)[None]
+    with torch.no_grad():
+        expected = transformer.eval()(ids).last_hidden_state
+        assert torch.equal(loaded(ids).last_hidden_state, expected)
     assert loaded_tokenizer.get_vocab() == tokenizer.get_vocab()
 
 
