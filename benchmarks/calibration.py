@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import spacy
 import typer
 from scipy.optimize import minimize
 from scipy.special import logit
 from spacy.tokens import Doc
 
-import spacy_maverick
 from spacy_maverick.doc.clusters import cluster_keys, get_clusters
+from spacy_maverick.pretrained.loading import load_pipeline
 from spacy_maverick.training.corpus import create_coref_corpus
 
 BORDERS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
@@ -58,7 +57,7 @@ def main(
     data: Annotated[list[Path], typer.Argument(help="Dev parts, .spacy files")],
     fit: Annotated[bool, typer.Option("--fit", help="Find link_calibration for a model")] = False,
 ) -> None:
-    nlp = spacy_maverick.load() if pipeline == "default" else spacy.load(pipeline)
+    nlp = load_pipeline(pipeline)
     judged: list[tuple[float, bool]] = []
     for path in data:
         for example in create_coref_corpus(path, singletons=False)(nlp):

@@ -10,12 +10,12 @@ import re
 from pathlib import Path
 from typing import Annotated
 
-import spacy
 import srsly
 import typer
 from spacy.tokens import Doc, Span
 
 import spacy_maverick
+from spacy_maverick.pretrained.loading import load_pipeline
 
 PARAGRAPHS = Path(__file__).parent / "paragraphs.yml"
 
@@ -46,7 +46,7 @@ def main(
     pipeline: Annotated[str, typer.Argument(help="A pipeline, or 'default'")] = "default",
     texts: Annotated[Path, typer.Argument(help="The texts with what is expected")] = PARAGRAPHS,
 ) -> None:
-    nlp = spacy_maverick.load() if pipeline == "default" else spacy.load(pipeline)
+    nlp = load_pipeline(pipeline)
     perfect = n_found = n_expected = common = 0
     for number, paragraph in enumerate(srsly.read_yaml(texts), start=1):
         if "dialogue" in paragraph:

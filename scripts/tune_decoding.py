@@ -17,7 +17,6 @@ import typer
 from spacy.language import Language
 from spacy.tokens import Doc
 
-import spacy_maverick
 from spacy_maverick.converters import get_converter
 from spacy_maverick.doc.categories import pair_categories, pronoun_table, word_features
 from spacy_maverick.doc.clusters import get_clusters
@@ -28,6 +27,7 @@ from spacy_maverick.model.modules.antecedents import MAX_SURENESS
 from spacy_maverick.model.modules.choices import Decoding
 from spacy_maverick.model.modules.joining import Joining, voices_of
 from spacy_maverick.model.modules.layers import least_logit
+from spacy_maverick.pretrained.loading import load_pipeline
 from spacy_maverick.scoring.gap_scores import GapScores, find_answers, get_question
 from spacy_maverick.scoring.metrics import CorefScores
 from spacy_maverick.training.corpus import create_coref_corpus
@@ -132,7 +132,7 @@ def main(
     members: Annotated[str, typer.Option(help="link_members to try")] = "1,4,16",
     weights: Annotated[str, typer.Option(help="mention_weight to try")] = "0,0.4,0.7,1",
 ) -> None:
-    nlp = spacy_maverick.load() if pipeline == "default" else spacy.load(pipeline)
+    nlp = load_pipeline(pipeline)
     tried = [
         [float(value) for value in values.split(",")]
         for values in (mentions, links, members, weights)

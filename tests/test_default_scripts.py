@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import spacy
+import torch
 from documents import ALL, make_doc
 from spacy.tokens import DocBin
 from tiny_encoders import make_tiny_encoder
@@ -81,3 +82,27 @@ def test_features_are_fitted_and_all_else_stays(tmp_path, capsys):
     )
     changed = {name for name in old if not old[name].equal(new[name])}
     assert changed and all(name.startswith("clusterer.features.") for name in changed)
+
+
+def test_weights_between_two_models(tmp_path):
+    from mix_models import main
+
+    settings = {"paths.encoder": str(make_tiny_encoder(tmp_path / "encoder"))}
+    nlp, _, _ = make_nlp("transformer", "S2E", **settings)
+    nlp.to_disk(tmp_path / "one")
+    with torch.no_grad():
+        for weight in get_heads(nlp.get_pipe("maverick_coref").model).parameters():
+            weight += 1
+    nlp.to_disk(tmp_path / "other")
+    main(tmp_path / "one", str(tmp_path / "other"), tmp_path / "between", share=0.75)
+    one, other, between = (
+        get_heads(spacy.load(tmp_path / name).get_pipe("maverick_coref").model).state_dict()
+        for name in ("one", "other", "between")
+    )
+    for name, weight in between.items():
+        assert torch.allclose(weight, one[name] + 0.25, atol=1e-6), name
+        assert torch.allclose(weight, other[name] - 0.75, atol=1e-6), name
+    smaller = {"paths.encoder": str(make_tiny_encoder(tmp_path / "small", hidden_size=24))}
+    make_nlp("transformer", "S2E", **smaller)[0].to_disk(tmp_path / "smaller")
+    with pytest.raises(ValueError, match="same shape"):
+        main(tmp_path / "one", str(tmp_path / "smaller"), tmp_path / "none")
