@@ -20,18 +20,6 @@ assert not set(late) & set(sys.modules), sorted(sys.modules)
 assert callable(spacy_maverick.save_pretrained)
 assert "transformers" in sys.modules
 """
-#: To import all architectures takes longer than all the rest of the first text.
-FIRST_TEXT = """
-import sys
-import spacy
-nlp = spacy.blank("en")
-nlp.add_pipe("sentencizer")
-nlp.add_pipe("maverick_coref")
-known = {name for name in sys.modules if ".modeling_" in name}
-assert nlp("Ada met Charles. She admired his engine.")._.coref_clusters
-new = {name for name in sys.modules if ".modeling_" in name} - known
-assert new <= {"transformers.models.mpnet.modeling_mpnet"}, new
-"""
 
 
 def test_the_import_is_quick_and_brings_no_model():
@@ -58,7 +46,3 @@ def test_every_name_is_there_and_documented():
 def test_the_component_is_found_without_an_import():
     code = "import spacy; spacy.blank('en').add_pipe('maverick_coref')"
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_the_first_text_waits_for_nothing_that_it_does_not_need():
-    subprocess.run([sys.executable, "-c", FIRST_TEXT], check=True)

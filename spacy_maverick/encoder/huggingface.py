@@ -76,8 +76,9 @@ def load_stored_encoder(
 
 
 def _architecture_of(config: PretrainedConfig) -> type[PreTrainedModel]:
-    """The class of an encoder. `AutoModel.from_config` finds the same, but imports every
-    architecture that it knows on the way, which takes longer than loading the weights does."""
+    """The class of an encoder. `AutoModel.from_config` finds the same, but imports the
+    configuration of every architecture that it knows on the way, which takes as long as the
+    weights do."""
     known = MODEL_MAPPING[type(config)]
     if not isinstance(known, (list, tuple)):
         return known
