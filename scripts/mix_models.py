@@ -11,10 +11,8 @@ import spacy
 import torch
 import typer
 
-from spacy_maverick.encoder.thinc_model import encoder_module
-from spacy_maverick.model.heads import get_heads
 from spacy_maverick.pretrained.loading import DEFAULT
-from spacy_maverick.pretrained.pretrained_model import find_coref, find_upstream, load_pretrained
+from spacy_maverick.pretrained.pretrained_model import find_parts, load_pretrained, model_parts
 
 
 def mix(module: torch.nn.Module, other: torch.nn.Module, share: float) -> None:
@@ -46,11 +44,9 @@ def main(
 ) -> None:
     nlp = spacy.load(pipeline)
     _, source = load_pretrained(None if other == DEFAULT else other)
-    name, coref = find_coref(nlp, str(pipeline))
-    upstream = find_upstream(nlp, name)
-    encoder = coref if upstream is None else nlp.get_pipe(upstream)
-    mix(encoder_module(encoder.model).loaded()[0], encoder_module(source).loaded()[0], share)  # type: ignore[attr-defined]
-    mix(get_heads(coref.model), get_heads(source), share)
+    others = model_parts(source)
+    for part, module in find_parts(nlp, str(pipeline)).items():
+        mix(module, others[part], share)
     nlp.to_disk(output)
     typer.echo(f"{output}: {share:g} of {pipeline}, {1 - share:g} of {other}")
 

@@ -24,6 +24,7 @@ import srsly
 from spacy.language import Language
 from spacy.util import is_package, registry
 from thinc.api import Config, Model
+from torch import nn
 
 from ..component import MaverickCoref
 from ..encoder.huggingface import load_stored_encoder
@@ -277,6 +278,30 @@ def find_upstream(nlp: Language, name: str) -> str | None:
         if name in getattr(pipe, "listening_components", ()):
             return upstream
     return None
+
+
+def find_parts(nlp: Language, source: str) -> dict[str, nn.Module]:
+    """Find what of a pipeline is trained for coreference, wherever its encoder stands.
+
+    nlp (Language): A pipeline with a `maverick_coref` on a transformer, shared or its own.
+    source (str): What to call the pipeline in an error.
+    RETURNS (Dict[str, nn.Module]): The encoder and the heads, as `model_parts` gives them.
+    """
+    name, coref = find_coref(nlp, source)
+    upstream = find_upstream(nlp, name)
+    encoder: Any = nlp.get_pipe(name if upstream is None else upstream)
+    return model_parts(coref.model, encoder.model)
+
+
+def model_parts(model: MaverickModel, encoder: Model | None = None) -> dict[str, nn.Module]:
+    """Find the torch modules of a model.
+
+    model (Model): The model.
+    encoder (Optional[Model]): The model with the encoder inside, if it is another one.
+    RETURNS (Dict[str, nn.Module]): The encoder and the heads, by what to call them.
+    """
+    transformer, _ = encoder_module(model if encoder is None else encoder).loaded()
+    return {"the encoder": transformer, "the heads": get_heads(model)}
 
 
 def _block_of(nlp: Language, name: str) -> dict[str, Any]:

@@ -6,9 +6,7 @@ import torch
 from spacy.language import Language
 from spacy.util import registry
 
-from ..encoder.thinc_model import encoder_module
-from ..model.heads import get_heads
-from .pretrained_model import find_coref, find_upstream, load_pretrained
+from .pretrained_model import find_parts, load_pretrained, model_parts
 
 NOTHING_FITS = (
     "None of the weights of {part} in {name!r} fits the model to be trained. Expected the same "
@@ -29,15 +27,9 @@ def create_warm_start(name: str | None = None) -> Callable[[Language], Language]
 
     def take_over(nlp: Language) -> Language:
         _, source = load_pretrained(name)
-        coref_name, coref = find_coref(nlp, "the pipeline to be trained")
-        upstream = find_upstream(nlp, coref_name)
-        target = coref.model if upstream is None else nlp.get_pipe(upstream).model  # type: ignore[attr-defined]
-        parts = {
-            "the encoder": (encoder_module(source).loaded()[0], encoder_module(target).loaded()[0]),
-            "the heads": (get_heads(source), get_heads(coref.model)),
-        }
-        for part, (old, new) in parts.items():
-            if not copy_weights(old, new):
+        old = model_parts(source)
+        for part, new in find_parts(nlp, "the pipeline to be trained").items():
+            if not copy_weights(old[part], new):
                 raise ValueError(NOTHING_FITS.format(part=part, name=name or "the package"))
         return nlp
 

@@ -123,6 +123,9 @@ def test_weights_that_stand_elsewhere(tiny_encoder, family):
     loaded, loaded_tokenizer = load_stored_encoder(tiny_encoder(family), weights)
     assert type(loaded) is type(transformer) and loaded.dtype == torch.float32
     assert all(p.requires_grad for p in loaded.parameters())
+    assert loaded.state_dict().keys() == weights.keys()
+    for name, weight in loaded.state_dict().items():
+        assert torch.equal(weight, weights[name]), name
     ids = torch.arange(5, 14)[None]
     with torch.no_grad():
         expected = transformer.eval()(ids).last_hidden_state
